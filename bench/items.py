@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What items cost: a task of many items (for_each) beside the same number of plain steps, ten to a task, in one run. The
-agent answers at once, so what is measured is the server and its store: SQLite, or, with --store, PostgreSQL by a
-connection string without a database. Prints one line for each kind: the rate, the server's processor time for each, and
-how much memory it has at the end.
+"""What items cost: a task of many items (for_each) beside the same number of plain steps, ten to a task, as many of them at
+a time, in one run. The agent answers at once, so what is measured is the server and its store: SQLite, or, with --store,
+PostgreSQL by a connection string without a database. Prints one line for each kind: the rate, the server's processor time
+for each, and how much memory it has at the end.
 Usage: bench/items.py SERVER_PROGRAM [--items N] [--store CONNECTION]"""
 
 import argparse
@@ -11,7 +11,7 @@ import subprocess
 import time
 import uuid
 
-from server import Server
+from server import Agent, Server
 
 STEPS = 10  # of a task with plain steps
 CALL = {"agent": "a", "action": "do", "input": {"n": "${ .input.n }"}}
@@ -23,28 +23,6 @@ def each(concurrency):
     step = {"name": "do", "for_each": "${ .input.list }", "max_items": 10000, "concurrency": concurrency, "agent": "a", "action": "do",
             "input": {"n": "${ .item }"}, "undo": {"action": "undo"}}
     return {"intact": 1, "workflow": f"each-{concurrency}", "steps": [step]}
-
-
-class Agent:
-    """Answers whatever is asked, on one connection."""
-
-    def __init__(self, server):
-        self.server = server
-        self.connection = server.connect()
-        self.results = []
-
-    def turn(self):
-        """The number of requests that were answered."""
-        body = {"instance": "i", "max": 200, "wait": "200ms", "results": self.results}
-        answer = json.loads(self.server.call("POST", "/v1/agents/a/work", json.dumps(body), connection=self.connection))
-        count = len(self.results)
-        self.results = [{"token": r["token"], "output": None} for r in answer["requests"]]
-        return count
-
-    def serve(self, count):
-        done = 0
-        while done < count:
-            done += self.turn()
 
 
 def measure(server, agent, count):
@@ -67,14 +45,14 @@ def submit(server, workflow, count):
     server.submit(lines)
 
 
-def run(program, workflow, count, store):
+def run(program, workflow, at_once, count, store):
     server = Server(program, store)
     try:
         for w in (PLAIN, each(10), each(100)):
             server.call("PUT", f"/v1/workflows/{w['workflow']}", json.dumps(w))
-        agent = Agent(server)
+        agent = Agent(server, at_once)
         submit(server, workflow, count)
-        cost = tell(workflow, count, *measure(server, agent, count), server)
+        cost = tell(f"{workflow}, {at_once} at a time", count, *measure(server, agent, count), server)
         if workflow != "plain":
             while server.ended() < 1:
                 time.sleep(0.01)
@@ -97,9 +75,10 @@ def main():
     parser.add_argument("--items", type=int, default=10_000)
     parser.add_argument("--store")
     o = parser.parse_args()
-    costs = {w: run(o.program, w, o.items, make_database(o.store) if o.store else None) for w in ("plain", "each-10", "each-100")}
-    for w in ("each-10", "each-100"):
-        print(f"{w}: {costs[w] / costs['plain']:.2f} times a plain step")
+    for at_once in (10, 100):
+        costs = {w: run(o.program, w, at_once, o.items, make_database(o.store) if o.store else None)
+                 for w in ("plain", f"each-{at_once}")}
+        print(f"each-{at_once}: {costs[f'each-{at_once}'] / costs['plain']:.2f} times a plain step")
 
 
 main()

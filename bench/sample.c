@@ -57,6 +57,17 @@ void sample_workflow(struct buf *b, long steps, enum sample_shape shape)
     buf_fmt(b, "],\"output\":\"${ .steps[\\\"step-%ld\\\"].output }\"}", steps - 1);
 }
 
+void sample_items(struct buf *b, long concurrency, enum sample_shape shape)
+{
+    buf_str(b, "{\"intact\":1,\"workflow\":\"bench\",\"steps\":[{\"name\":\"each\","
+               "\"for_each\":\"${ .input.lines }\",\"max_items\":10000,\"agent\":\"a\","
+               "\"action\":\"do\",\"input\":{\"sku\":\"${ .item.sku }\"},");
+    buf_fmt(b, "\"concurrency\":%ld,\"undo\":{\"action\":\"undo\"}}", concurrency);
+    if (shape == SHAPE_UNDONE)
+        buf_str(b, ",{\"name\":\"last\",\"agent\":\"b\",\"action\":\"fail\",\"undo\":\"none\"}");
+    buf_str(b, "]}");
+}
+
 const char sample_root[] =
     "{\"a\":{\"b\":{\"c\":1}},\"list\":[1,2,3,4,5],\"input\":{\"order\":{\"id\":\"o-17\",\"items\":"
     "[{\"sku\":\"A-1\",\"price\":250,\"quantity\":2},{\"sku\":\"B-2\",\"price\":125,\"quantity\":1}"

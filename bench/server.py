@@ -1,6 +1,8 @@
-"""A server with a store of its own in the folder for temporary files, or in a database, and what it uses; for benches that need no more."""
+"""A server with a store of its own in the folder for temporary files, or in a database, and what it uses; and an agent. For benches that need
+no more."""
 
 import http.client
+import json
 import os
 import shutil
 import subprocess
@@ -59,3 +61,25 @@ class Server:
         self.process.kill()
         self.process.wait()
         shutil.rmtree(self.folder)
+
+class Agent:
+    """Answers whatever is asked of the agent "a", at once and on one connection, `places` requests at a time."""
+
+    def __init__(self, server, places=200):
+        self.server = server
+        self.places = places
+        self.connection = server.connect()
+        self.results = []
+
+    def turn(self):
+        """The number of requests that were answered."""
+        body = {"instance": "i", "max": self.places, "wait": "200ms", "results": self.results}
+        answer = json.loads(self.server.call("POST", "/v1/agents/a/work", json.dumps(body), connection=self.connection))
+        count = len(self.results)
+        self.results = [{"token": r["token"], "output": None} for r in answer["requests"]]
+        return count
+
+    def serve(self, count):
+        done = 0
+        while done < count:
+            done += self.turn()

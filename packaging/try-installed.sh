@@ -62,6 +62,8 @@ stop_server() {
 }
 serve
 ok "the server runs as that user"
+curl -fs -H 'Accept: text/html' http://127.0.0.1:7420/tasks | grep -qi '<!doctype html>' || fail "no console"
+ok "it has the console"
 if [ -e /var/lib/intact/admin-token ]; then
     INTACT_TOKEN=$(cat /var/lib/intact/admin-token)
     export INTACT_TOKEN

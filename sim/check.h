@@ -13,6 +13,7 @@
  *   check_signals.c  signals, and steps that wait for them
  *   check_items.c    items of steps with for_each, their rows, and the order of their undo
  *   check_families.c what tasks of a family tell each other, and what becomes of children
+ *   check_item_children.c  the children of items: which keep their places, and which are stopped
  *   check_votes.c    votes, and steps in which people decide
  *   check_locks.c    who is at work beside others with the same key, and who waits
  *   check_world.c    effects in the world, and what an end means
@@ -129,13 +130,19 @@ void check_items_at_rest(void);                               /* at the end */
 /* See family.h. */
 void check_families_begin(void);
 void check_child_started(struct subject *t, const struct submission_row *row);
-void check_child_step(const struct subject *t, uint32_t step, const struct seen *old,
+/* A step that starts a child, or an item. */
+void check_child_unit(const struct subject *t, uint32_t unit, const struct seen_step *before,
+                      const struct seen_step *after, const struct seen *old,
                       const struct seen *new);
-void check_family_row(struct subject *t, const struct seen *old, const struct seen *new);
+void check_item_children(const struct subject *t, uint32_t step); /* of all its items at work */
+/* Their failures end the step, and the task is to be undone then. */
+bool items_stop_children(const struct subject *t, uint32_t step);
+const struct subject *child_latest(const struct subject *t, uint32_t unit); /* NULL: none */
+void check_family_row(struct subject *t, const struct seen *old);
 void check_word(struct subject *to, const struct notice_row *row); /* it was inserted */
-void check_families_batch(void); /* after each batch was recorded */
-void check_pivot_child(const struct subject *t, uint32_t step, const struct seen *new);
-void check_family_end(const struct subject *t); /* processed or compensated */
+void check_families_batch(void);                                /* after each batch was recorded */
+void check_pivot_child(const struct subject *t, uint32_t unit); /* which turns back */
+void check_family_end(const struct subject *t);                 /* processed or compensated */
 /* What the children of the step did is gone, as far as it has to. */
 bool check_children_gone(const struct subject *t, uint32_t step);
 void check_families(void); /* periodic */

@@ -56,6 +56,11 @@ static void check_items_alarm(const struct subject *t, const struct seen *s, uin
     for (uint32_t i = 0; in && i < in->work_count; i++)
         if (seen_open(&in->work[i].step))
             check_one(t, s, seen_open(&in->work[i].step)->complete_by, "an attempt of an item");
+    if (s->paused_at != 0 || s->stop != STOP_NONE || s->direction == DIRECTION_UNDO)
+        return;
+    for (uint32_t i = 0; in && i < in->work_count; i++)
+        if (in->work[i].step.complete_by != 0 && in->work[i].step.state == STEP_WAITING)
+            check_one(t, s, in->work[i].step.complete_by, "waiting for the child of an item");
 }
 
 void check_alarm(const struct subject *t, const struct seen *s)

@@ -20,7 +20,7 @@ struct word {
     struct subject *to;
     bool of_child; /* else of a parent */
     bool of_pause;
-    uint32_t step, number;
+    uint32_t unit, number; /* unit: see items.h */
     enum child_state state;
     enum child_wish wish;
     int64_t paused_at;
@@ -70,7 +70,7 @@ static struct to_family *told_by(struct subject *t)
 static const char *word_text(const struct word *w)
 {
     if (w->of_child)
-        return text_of("%s/s%u: child %u is %s", w->to->id, w->step, w->number,
+        return text_of("%s/%s: child %u is %s", w->to->id, unit_name(w->unit), w->number,
                        child_state_text(w->state))
             .ptr;
     if (w->of_pause)
@@ -86,7 +86,7 @@ static bool pivot_took_effect(const struct subject *t, const struct seen *s)
         enum child_state c = s->steps[i].child.state;
         if (t->flow->steps[i].undo == UNDO_PIVOT
             && (s->steps[i].state == STEP_COMPLETED || s->steps[i].effects > 0 || c == CHILD_STANDS
-                || c == CHILD_PROCESSED))
+                || c == CHILD_PROCESSED || s->steps[i].children_standing > 0))
             return true;
     }
     return false;
@@ -109,14 +109,19 @@ static enum child_state stands(const struct subject *t)
     return s->asked == WISH_STOP && pivot_took_effect(t, s) ? CHILD_STANDS : CHILD_RUNNING;
 }
 
-static struct subject *child_of(const struct subject *t, uint32_t step, uint32_t number)
+static struct subject *child_of(const struct subject *t, uint32_t unit, uint32_t number)
 {
     for (uint32_t i = subjects.count; i-- > 0 && subjects.list[i].parent;) {
         struct subject *c = &subjects.list[i];
-        if (c->parent == t && c->parent_step == step && c->parent_number == number)
+        if (c->parent == t && c->parent_unit == unit && c->parent_number == number)
             return c;
     }
     return NULL;
+}
+
+const struct subject *child_latest(const struct subject *t, uint32_t unit)
+{
+    return child_of(t, unit, seen_unit(t, unit)->child.number);
 }
 
 static bool is_over(const struct subject *t)
@@ -129,11 +134,12 @@ static bool is_active(const struct subject *t)
     return t->seen.revision != 0 && !seen_is_end(&t->seen);
 }
 
-static bool is_by_hand(const struct subject *t, uint32_t step)
+static bool is_by_hand(const struct subject *t, uint32_t unit)
 {
-    const struct seen_step *s = &t->seen.steps[step];
+    const struct seen_step *s = seen_unit(t, unit);
 
-    return s->state == STEP_SKIPPED || s->supplied || (s->state == STEP_UNDONE && t->skipped[step]);
+    return s->state == STEP_SKIPPED || s->supplied
+           || (s->state == STEP_UNDONE && unit_was_skipped(t, unit));
 }
 
 static bool undone_by_agent(const struct seen_step *s)
@@ -164,7 +170,9 @@ static void read_of_child(struct word *w, const struct json *j)
     bool ok = child_state_parse(json_get_text(j, "state"), &w->state);
 
     must(w->to, ok, "a word can be read", "state");
-    w->step = flow_step_number(json_get_text(j, "step"));
+    w->unit = w->from->parent_unit;
+    must(w->to, slice_is(json_get_text(j, "step"), unit_name(w->unit)), "a word can be read",
+         "step");
     w->number = (uint32_t)json_get_int(j, "number", 0);
     if (w->state == CHILD_RUNNING || w->state == CHILD_STANDS || w->state == CHILD_TURNED)
         w->to->verbs = true; /* it may go on in spite of an error */
@@ -204,7 +212,7 @@ static void expect(const struct word *like)
         struct word *w = &batch.words[i];
         if (w->matched || w->from != like->from || w->to != like->to
             || w->of_child != like->of_child || w->of_pause != like->of_pause
-            || w->step != like->step || w->number != like->number || w->state != like->state
+            || w->unit != like->unit || w->number != like->number || w->state != like->state
             || w->wish != like->wish || w->paused_at != like->paused_at)
             continue;
         w->matched = true;
@@ -238,7 +246,7 @@ static void expect_of_child(struct subject *t)
     expect(&(struct word){.from = t,
                           .to = t->parent,
                           .of_child = true,
-                          .step = t->parent_step,
+                          .unit = t->parent_unit,
                           .number = t->parent_number,
                           .state = now});
     told->told = now;
@@ -255,14 +263,14 @@ static void expect_started(const struct subject *t, const struct subject *c)
     must(t, false, "a child is started by the change that counts it", "none is");
 }
 
-static void cover_wish(enum child_wish wish)
+static void cover_wish(uint32_t unit, enum child_wish wish)
 {
     if (wish == WISH_STOP)
         covered(COVER_CHILD_STOPPED);
     if (wish == WISH_UNDO)
-        covered(COVER_CHILD_UNDONE);
+        covered(unit_is_item(unit) ? COVER_ITEM_CHILD_UNDONE : COVER_CHILD_UNDONE);
     if (wish == WISH_CLOSE)
-        covered(COVER_CHILD_CLOSED);
+        covered(unit_is_item(unit) ? COVER_ITEM_CHILD_LEFT : COVER_CHILD_CLOSED);
 }
 
 static bool stopped(enum child_state s)
@@ -270,24 +278,27 @@ static bool stopped(enum child_state s)
     return s == CHILD_ERROR || s == CHILD_STUCK;
 }
 
-static void expect_of_parent(struct subject *t, uint32_t i)
+/* `listens`: it is a step, or an item at work. */
+static void expect_of_parent(struct subject *t, uint32_t unit, const struct seen_child *was,
+                             bool listens)
 {
-    const struct seen_child *was = &t->to_family->steps[i];
-    const struct seen_child *is = &t->seen.steps[i].child;
-    bool runs = seen_child_is_open(&t->seen.steps[i])
-                || (is->state == CHILD_PROCESSED && is->wish == WISH_UNDO);
+    const struct seen_step *s = seen_unit(t, unit);
+    const struct seen_child *is = &s->child;
+    bool runs =
+        listens
+        && (seen_child_is_open(s) || (is->state == CHILD_PROCESSED && is->wish == WISH_UNDO));
     bool is_new = is->number != was->number;
     int64_t paused_at = is_new ? 0 : t->to_family->paused_at;
 
     if (is->number == 0)
         return;
-    struct subject *c = child_of(t, i, is->number);
+    struct subject *c = child_of(t, unit, is->number);
     if (is_new)
         expect_started(t, c);
     must(t, c != NULL, "a child is started by the change that counts it", "none is");
     struct word w = {.from = t, .to = c, .wish = is->wish};
     if (is->state != CHILD_NONE && is->wish != (is_new ? WISH_NONE : was->wish)) {
-        cover_wish(is->wish);
+        cover_wish(unit, is->wish);
         expect(&w);
     }
     w = (struct word){.from = t, .to = c, .of_pause = true, .paused_at = t->seen.paused_at};
@@ -306,6 +317,21 @@ static bool is_gone_for_good(const struct subject *c)
     return c->seen.revision == 0 ? c->refusal != REFUSED_BY_NOBODY : is_over(c);
 }
 
+/* A child of the same step, or of an item of this number, in any list. */
+static bool is_earlier(const struct subject *c, const struct subject *t)
+{
+    return c != t && c->parent_unit % UNITS_OF_LIST == t->parent_unit % UNITS_OF_LIST;
+}
+
+static void check_earlier(const struct subject *t, const struct flow_step *f,
+                          const struct subject *c)
+{
+    must(t, c->parent_number < t->parent_number, "children are numbered", "not upwards");
+    must(t, is_gone_for_good(c), "a step has one child at a time", "another is open");
+    must(t, f->undo == UNDO_NONE || c->seen.state != TASK_PROCESSED,
+         "a step has one child at a time", "another is processed");
+}
+
 void check_child_started(struct subject *t, const struct submission_row *row)
 {
     const struct subject *p = t->parent;
@@ -316,22 +342,22 @@ void check_child_started(struct subject *t, const struct submission_row *row)
     must(t, slice_is(row->workflow, t->flow->name), "a child is of the workflow of its step",
          "another");
     must(t, t->root == (p->root ? p->root : p), "a child knows the root of its family", "another");
-    must(t, p->seen.steps[t->parent_step].child.number == t->parent_number, "children are numbered",
+    must(t, seen_unit(p, t->parent_unit)->child.number == t->parent_number, "children are numbered",
          "another number");
-    must(t, p->seen.steps[t->parent_step].complete_by == 0 || t->cap != 0,
+    must(t, seen_unit(p, t->parent_unit)->complete_by == 0 || t->cap != 0,
          "a child has no more time than its step", "it has");
-    for (uint32_t n = 1; n < t->parent_number; n++) {
-        const struct subject *c = child_of(p, t->parent_step, n);
-        must(t, c && is_gone_for_good(c), "a step has one child at a time", "another is open");
-        must(t, f->undo == UNDO_NONE || c->seen.state != TASK_PROCESSED,
-             "a step has one child at a time", "another is processed");
-    }
+    for (uint32_t i = 0; i < subjects.count; i++)
+        if (subjects.list[i].parent == p && is_earlier(&subjects.list[i], t))
+            check_earlier(t, f, &subjects.list[i]);
+    if (!unit_is_item(t->parent_unit) && t->parent_number > 1)
+        must(t, child_of(p, t->parent_unit, t->parent_number - 1), "children are numbered",
+             "one is missing");
 }
 
-static void check_begin(const struct subject *t, uint32_t i, const struct seen *new)
+static void check_begin(const struct subject *t, uint32_t unit, const struct seen_step *s,
+                        const struct seen *new)
 {
-    const struct flow_step *f = &t->flow->steps[i];
-    const struct seen_step *s = &new->steps[i];
+    const struct flow_step *f = &t->flow->steps[step_of_unit(unit)];
     int64_t by = f->child_ms ? s->begun_at + f->child_ms : 0;
 
     must(t, s->begun_at <= latest_now() && s->begun_at >= new->not_before, "a child is started now",
@@ -345,97 +371,70 @@ static void check_begin(const struct subject *t, uint32_t i, const struct seen *
 }
 
 /* Its child says so, in words that it told, and truly. */
-static void check_end(const struct subject *t, uint32_t i, const struct seen_step *s,
+static void check_end(const struct subject *t, uint32_t unit, const struct seen_step *s,
                       enum task_state end, const char *rule)
 {
-    const struct subject *c = child_of(t, i, s->child.number);
+    const struct subject *c = child_of(t, unit, s->child.number);
     bool never = end == TASK_COMPENSATED && c && c->refusal != REFUSED_BY_NOBODY;
 
     must(t, c != NULL, rule, "it has no child");
     must(t, never || (c->seen.revision != 0 && c->seen.state == end), rule, c->id);
 }
 
-static void check_stop(const struct subject *t, uint32_t i, const struct seen *old,
-                       const struct seen *new)
+static void check_stop(const struct subject *t, uint32_t unit, const struct seen_step *was,
+                       const struct seen_step *is, const struct seen *old, const struct seen *new)
 {
-    const struct seen_step *was = &old->steps[i];
     bool back =
         new->direction == DIRECTION_UNDO || new->stop == STOP_UNDO || old->stop == STOP_UNDO;
+    int64_t by = was->complete_by ? was->complete_by : is->complete_by;
 
-    if (back)
+    if (back || (unit_is_item(unit) && items_stop_children(t, step_of_unit(unit))))
         return;
     covered(COVER_CHILD_LATE);
-    int64_t by = was->complete_by ? was->complete_by : new->steps[i].complete_by;
-    must(t, by != 0 || t->flow->steps[i].child_ms, "no child is stopped without a reason", "none");
+    must(t, by != 0 || t->flow->steps[step_of_unit(unit)].child_ms,
+         "no child is stopped without a reason", "none");
     must(t, by == 0 || by <= latest_now(), "no child is stopped before its time", "it is");
 }
 
-static void check_wish(const struct subject *t, uint32_t i, const struct seen *old,
-                       const struct seen *new)
+static void check_wish(const struct subject *t, uint32_t unit, const struct seen_step *was,
+                       const struct seen_step *s, const struct seen *old, const struct seen *new)
 {
-    const struct seen_step *s = &new->steps[i];
-    const struct subject *c = child_of(t, i, s->child.number);
+    const struct flow_step *f = &t->flow->steps[step_of_unit(unit)];
+    const struct subject *c = child_of(t, unit, s->child.number);
 
-    if (s->child.wish == old->steps[i].child.wish)
+    if (s->child.wish == was->child.wish)
         return;
     if (s->child.wish == WISH_STOP)
-        check_stop(t, i, old, new);
+        check_stop(t, unit, was, s, old, new);
     if (s->child.wish != WISH_UNDO)
         return;
-    must(t, s->child.state == CHILD_PROCESSED && t->flow->steps[i].undo == UNDO_CHILD,
+    must(t, s->child.state == CHILD_PROCESSED && f->undo == UNDO_CHILD,
          "only what is processed is told to be undone", "it is not");
     must(t, c && c->seen.state == TASK_PROCESSED, "only what is processed is told to be undone",
          "it is not so");
     must(t, new->direction == DIRECTION_UNDO, "nothing is undone going forward", "a child");
     for (uint32_t q = 0; q < t->flow->step_count; q++)
-        if (t->flow->steps[i].future & BIT(q))
+        if (f->future & BIT(q))
             must(t,
                  !seen_open(&new->steps[q]) && !seen_needs_undo(&t->flow->steps[q], &new->steps[q]),
                  "a child is undone after what came after it", "it is not");
 }
 
-void check_child_step(const struct subject *t, uint32_t i, const struct seen *old,
-                      const struct seen *new)
-{
-    const struct seen_step *a = &old->steps[i];
-    const struct seen_step *b = &new->steps[i];
-
-    for (uint32_t k = 0; k < b->attempt_count; k++)
-        must(t, b->attempts[k].direction == DIRECTION_UNDO && t->flow->steps[i].undo == UNDO_CALL,
-             "what starts a child has no attempts", "one");
-    must(t, b->child.number == a->child.number || b->child.number == a->child.number + 1,
-         "children are numbered", "more than one");
-    if (b->child.number != a->child.number)
-        check_begin(t, i, new);
-    if (b->state == STEP_COMPLETED && a->state != STEP_COMPLETED && !b->supplied)
-        must(t, b->child.state == CHILD_PROCESSED, "a step completes with its child",
-             "it does not");
-    if (b->state == STEP_FAILED && a->state == STEP_WAITING && b->direction == DIRECTION_FORWARD)
-        must(t, b->child.state == CHILD_COMPENSATED || t->flow->steps[i].may_break,
-             "a step fails with its child", "it does not");
-    if (b->state == STEP_UNDONE && t->flow->steps[i].undo == UNDO_CHILD && !t->skipped[i])
-        must(t, b->child.state == CHILD_COMPENSATED, "a step is undone with its child",
-             "it is not");
-    check_wish(t, i, old, new);
-}
-
-/* ---- each change ---- */
-
 /* What it knows of a child was told, and so is true of it then. */
-static void check_known(const struct subject *t, uint32_t i, const struct seen *old,
-                        const struct seen *new)
+static void check_known(const struct subject *t, uint32_t unit, const struct seen_step *before,
+                        const struct seen_step *after)
 {
-    const struct seen_child *was = &old->steps[i].child;
-    const struct seen_child *is = &new->steps[i].child;
+    const struct seen_child *was = &before->child;
+    const struct seen_child *is = &after->child;
 
     if (is->state == CHILD_NONE || (is->number == was->number && is->state == was->state)
         || is->state == CHILD_RUNNING)
         return;
     if (is->state == CHILD_PROCESSED && is->wish != WISH_UNDO)
-        check_end(t, i, &new->steps[i], TASK_PROCESSED, "what is known of a child is true");
+        check_end(t, unit, after, TASK_PROCESSED, "what is known of a child is true");
     if (is->state == CHILD_COMPENSATED)
-        check_end(t, i, &new->steps[i], TASK_COMPENSATED, "what is known of a child is true");
-    const struct subject *c = child_of(t, i, is->number);
+        check_end(t, unit, after, TASK_COMPENSATED, "what is known of a child is true");
+    const struct subject *c = child_of(t, unit, is->number);
     must(t,
          c
              && ((c->to_family && c->to_family->told_ever & BIT(is->state))
@@ -443,11 +442,41 @@ static void check_known(const struct subject *t, uint32_t i, const struct seen *
          "what is known of a child was told", child_state_text(is->state));
 }
 
+void check_child_unit(const struct subject *t, uint32_t unit, const struct seen_step *a,
+                      const struct seen_step *b, const struct seen *old, const struct seen *new)
+{
+    const struct flow_step *f = &t->flow->steps[step_of_unit(unit)];
+    bool is_first = unit_is_item(unit) && a->child.number == 0; /* of this list */
+
+    for (uint32_t k = 0; k < b->attempt_count; k++)
+        must(t, b->attempts[k].direction == DIRECTION_UNDO && f->undo == UNDO_CALL,
+             "what starts a child has no attempts", "one");
+    must(t,
+         b->child.number == a->child.number || b->child.number == a->child.number + 1 || is_first,
+         "children are numbered", "more than one");
+    if (b->child.number != a->child.number && b->child.state != CHILD_NONE)
+        check_begin(t, unit, b, new);
+    if (b->state == STEP_COMPLETED && a->state != STEP_COMPLETED && !b->supplied)
+        must(t, b->child.state == CHILD_PROCESSED, "a step completes with its child",
+             "it does not");
+    if (b->state == STEP_FAILED && a->state == STEP_WAITING && b->direction == DIRECTION_FORWARD)
+        must(t, b->child.state == CHILD_COMPENSATED || f->may_break, "a step fails with its child",
+             "it does not");
+    if (b->state == STEP_UNDONE && f->undo == UNDO_CHILD && !unit_was_skipped(t, unit))
+        must(t, b->child.state == CHILD_COMPENSATED, "a step is undone with its child",
+             "it is not");
+    check_wish(t, unit, a, b, old, new);
+    if (old->revision != 0)
+        check_known(t, unit, a, b);
+}
+
+/* ---- each change ---- */
+
 /* It goes back after its end only if its parent asked it to. */
 static void check_asked_back(const struct subject *t, const struct seen *old)
 {
     const struct subject *p = t->parent;
-    const struct seen_child *c = &p->seen.steps[t->parent_step].child;
+    const struct seen_child *c = &seen_unit(p, t->parent_unit)->child;
 
     if (old->revision == 0 || old->state != TASK_PROCESSED || t->seen.direction != DIRECTION_UNDO)
         return;
@@ -455,18 +484,22 @@ static void check_asked_back(const struct subject *t, const struct seen *old)
          "what is processed goes back only if its parent asks", "it did not");
 }
 
-void check_family_row(struct subject *t, const struct seen *old, const struct seen *new)
+void check_family_row(struct subject *t, const struct seen *old)
 {
     if (!is_of_family(t))
         return;
     told_by(t)->changed = true;
     if (t->parent)
         check_asked_back(t, old);
-    if (old->revision == 0)
-        return;
-    for (uint32_t i = 0; i < new->step_count; i++)
-        if (t->flow->steps[i].is_child)
-            check_known(t, i, old, new);
+}
+
+static void expect_of_item(const struct item_life *l, void *arg)
+{
+    struct subject *t = arg;
+    struct item_life *mine = life_of(t, l->unit);
+
+    expect_of_parent(t, l->unit, &l->told, l->at_work);
+    mine->told = l->seen.child;
 }
 
 static void check_told_of(struct subject *t)
@@ -479,9 +512,11 @@ static void check_told_of(struct subject *t)
     if (t->parent)
         expect_of_child(t);
     for (uint32_t i = 0; i < t->seen.step_count; i++)
-        if (t->flow->steps[i].is_child) {
-            expect_of_parent(t, i);
+        if (flow_has_one_child(&t->flow->steps[i])) {
+            expect_of_parent(t, i, &told->steps[i], true);
             told->steps[i] = t->seen.steps[i].child;
+        } else if (t->flow->steps[i].is_child) {
+            lives_walk(t, i, expect_of_item, t);
         }
     told->paused_at = t->seen.paused_at;
 }
@@ -504,12 +539,12 @@ void check_families_batch(void)
 /* ---- ends ---- */
 
 /* Whether what the children of the step did is gone, or is not to be undone with the task. */
-static const char *child_left(const struct subject *t, uint32_t i, const struct subject *c)
+static const char *child_left(const struct subject *t, const struct subject *c)
 {
-    const struct flow_step *f = &t->flow->steps[i];
-    const struct seen_step *s = &t->seen.steps[i];
+    const struct flow_step *f = &t->flow->steps[c->parent_step];
+    const struct seen_step *s = seen_unit(t, c->parent_unit);
 
-    if (is_by_hand(t, i))
+    if (is_by_hand(t, c->parent_unit))
         return NULL;
     if (!is_gone_for_good(c))
         return "a child is open";
@@ -522,17 +557,17 @@ bool check_children_gone(const struct subject *t, uint32_t step)
 {
     for (uint32_t i = 0; i < subjects.count; i++) {
         const struct subject *c = &subjects.list[i];
-        if (c->parent == t && c->parent_step == step && child_left(t, step, c))
+        if (c->parent == t && c->parent_step == step && child_left(t, c))
             return false;
     }
     return true;
 }
 
 /* No pivot of the child took effect, and none will. */
-void check_pivot_child(const struct subject *t, uint32_t step, const struct seen *new)
+void check_pivot_child(const struct subject *t, uint32_t unit)
 {
-    const struct seen_step *s = &new->steps[step];
-    const struct subject *c = child_of(t, step, s->child.number);
+    const struct seen_step *s = seen_unit(t, unit);
+    const struct subject *c = child_of(t, unit, s->child.number);
 
     bool turned = c && c->to_family && (c->to_family->told_ever & BIT(CHILD_TURNED));
 
@@ -552,17 +587,17 @@ void check_pivot_child(const struct subject *t, uint32_t step, const struct seen
 
 static void check_end_with(const struct subject *t, const struct subject *c)
 {
-    uint32_t i = c->parent_step;
+    const struct seen_step *s = seen_unit(t, c->parent_unit);
 
     if (t->seen.state == TASK_COMPENSATED) {
-        const char *left = child_left(t, i, c);
+        const char *left = child_left(t, c);
         must(c, !left, "compensated: the family is undone", left ? left : "");
         return;
     }
-    must(c, is_by_hand(t, i) || is_gone_for_good(c), "processed: every child has ended",
-         "one is open");
-    if (t->seen.steps[i].state == STEP_COMPLETED && !is_by_hand(t, i)
-        && c->parent_number == t->seen.steps[i].child.number)
+    must(c, is_by_hand(t, c->parent_unit) || is_gone_for_good(c),
+         "processed: every child has ended", "one is open");
+    if (s->state == STEP_COMPLETED && !is_by_hand(t, c->parent_unit)
+        && c->parent_number == s->child.number)
         must(c, c->seen.state == TASK_PROCESSED, "processed: every child took effect",
              "one did not");
 }
@@ -580,10 +615,18 @@ void check_family_end(const struct subject *t)
 
 /* ---- in between ---- */
 
+/* It stopped in error, its item was left, and it went on when it was not closed yet. */
+static bool is_left(const struct subject *t, const struct subject *c)
+{
+    const struct item_life *l = unit_is_item(c->parent_unit) ? life_find(t, c->parent_unit) : NULL;
+
+    return l && !l->at_work;
+}
+
 /* Nothing is on its way between them: each knows what the other told. */
 static void check_known_of(const struct subject *t, const struct subject *c)
 {
-    const struct seen_child *known = &t->seen.steps[c->parent_step].child;
+    const struct seen_child *known = &seen_unit(t, c->parent_unit)->child;
     enum child_state is = stands(c);
 
     if (known->number != c->parent_number || known->state == CHILD_NONE)
@@ -599,8 +642,10 @@ static void check_known_of(const struct subject *t, const struct subject *c)
          "who is told to go back knows it", "it does not");
     must(c,
          known->wish != WISH_NONE || c->seen.closed_at == 0 || t->seen.closed_at != 0
-             || is_by_hand(t, c->parent_step),
+             || is_by_hand(t, c->parent_unit),
          "who is needed after all is not closed", "it is");
+    if (is_left(t, c)) /* no pause reaches it */
+        return;
     bool paused = t->seen.paused_at != 0 && is_active(t);
     must(c, !is_active(c) || (c->seen.paused_at != 0) == paused,
          paused ? "a family is paused as a whole" : "a family goes on as a whole", "one is not");
@@ -618,6 +663,13 @@ static void check_error(const struct subject *t)
     must(t, any, "nobody is in error for a child that is not", "it is");
 }
 
+static void check_late_step(const struct subject *t, const struct seen_step *s, int64_t quiet)
+{
+    if (s->state == STEP_WAITING && s->complete_by != 0)
+        must(t, max_i64(s->complete_by - world.ahead, quiet) + LATE_MS > world.now,
+             "a child is told to stop when its time is over", "it is not");
+}
+
 /* A child that has no time left is told to stop. */
 static void check_late(const struct subject *t)
 {
@@ -627,11 +679,13 @@ static void check_late(const struct subject *t)
     if (!world.calm || !nodes_are_well() || !is_active(t) || s->paused_at != 0
         || s->stop != STOP_NONE || s->direction == DIRECTION_UNDO || world.set_back)
         return;
-    for (uint32_t i = 0; i < s->step_count; i++)
-        if (t->flow->steps[i].is_child && s->steps[i].state == STEP_WAITING
-            && s->steps[i].complete_by != 0)
-            must(t, max_i64(s->steps[i].complete_by - world.ahead, quiet) + LATE_MS > world.now,
-                 "a child is told to stop when its time is over", "it is not");
+    for (uint32_t i = 0; i < s->step_count; i++) {
+        const struct seen_items *in = t->items[i];
+        if (flow_has_one_child(&t->flow->steps[i]))
+            check_late_step(t, &s->steps[i], quiet);
+        for (uint32_t k = 0; in && t->flow->steps[i].is_child && k < in->work_count; k++)
+            check_late_step(t, &in->work[k].step, quiet);
+    }
 }
 
 void check_families(void)

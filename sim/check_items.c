@@ -47,10 +47,17 @@ static bool keeps_its_place(const struct seen_step *s, bool back)
     return back ? s->state != STEP_UNDONE : s->state == STEP_WAITING || s->state == STEP_RUNNING;
 }
 
+/* A child that is not known to have ended turns back in any case. */
 static bool needs_undo(const struct flow_step *f, const struct seen_step *s)
 {
-    return f->undo == UNDO_CALL && s->state != STEP_UNDONE
-           && (s->direction == DIRECTION_UNDO || seen_happened(s) || seen_in_doubt(s));
+    bool took_effect = f->undo == UNDO_CALL && (seen_happened(s) || seen_in_doubt(s));
+
+    if (s->state == STEP_UNDONE)
+        return false;
+    if (f->is_child)
+        took_effect |= seen_child_is_open(s) || s->direction == DIRECTION_UNDO
+                       || (f->undo == UNDO_CHILD && s->child.state == CHILD_PROCESSED);
+    return took_effect || (f->undo == UNDO_CALL && s->direction == DIRECTION_UNDO);
 }
 
 /* ---- one item ---- */
@@ -182,13 +189,23 @@ static void check_item(const struct change_of_items *c, uint32_t unit,
         must(c, unit, ledger_of(c->t, unit)->happened_at == 0, "what took effect is not resolved");
     }
     if (after->state == STEP_UNDONE && before->state != STEP_UNDONE)
-        must(c, unit, life_of(c->t, unit)->skipped || c->t->skipped[c->step] || has_undone(after),
-             "an item is undone by its agent or by hand");
+        must(c, unit,
+             unit_was_skipped(c->t, unit) || has_undone(after)
+                 || after->child.state == CHILD_COMPENSATED,
+             "an item is undone by its agent, with its child, or by hand");
     if (after->state == STEP_SKIPPED)
-        must(c, unit, life_of(c->t, unit)->skipped, "an item is skipped for a reason");
+        must(c, unit, unit_was_skipped(c->t, unit), "an item is skipped for a reason");
+    if (c->f->is_child)
+        check_child_unit(c->t, unit, before, after, c->old, c->new);
 }
 
 /* ---- the items at work ---- */
+
+/* It is being undone: perhaps its child stopped in error on its way back. */
+static bool is_at_it(const struct item_life *l)
+{
+    return l->at_work && (l->back || l->seen.child.state == CHILD_STUCK);
+}
 
 /* All that comes after it in the list is undone, or at it. */
 static void see_later(const struct item_life *l, void *arg)
@@ -197,9 +214,9 @@ static void see_later(const struct item_life *l, void *arg)
 
     if (list_of_unit(l->unit) != c->is->list || item_of_unit(l->unit) <= c->is->looked_at)
         return;
-    must(c, UNIT_OF(c->step, c->is->looked_at),
-         (l->at_work && l->back) || !needs_undo(c->f, &l->seen), "later items are undone first");
-    must(c, UNIT_OF(c->step, c->is->looked_at), !l->at_work || l->back,
+    must(c, UNIT_OF(c->step, c->is->looked_at), is_at_it(l) || !needs_undo(c->f, &l->seen),
+         "later items are undone first");
+    must(c, UNIT_OF(c->step, c->is->looked_at), !l->at_work || is_at_it(l),
          "nothing is undone while an item is at work");
 }
 
@@ -208,7 +225,7 @@ static void check_brought(struct change_of_items *c, struct seen_items *is,
 {
     covered(COVER_ITEM_BACK);
     must(c, l->unit, c->new->direction == DIRECTION_UNDO, "nothing is undone going forward");
-    must(c, l->unit, c->f->undo == UNDO_CALL, "only what has an undo is undone");
+    must(c, l->unit, c->f->undo == UNDO_CALL || c->f->is_child, "only what has an undo is undone");
     must(c, l->unit, l->row != 0, "an item that is undone was at rest");
     must(c, l->unit, l->row_to_undo, "what did not happen is not undone");
     is->looked_at = item_of_unit(l->unit);
@@ -247,7 +264,11 @@ static void check_work(struct change_of_items *c, struct seen_items *is)
         struct item_life *l = life_of(c->t, unit);
         must(c, unit, !l->at_work, "an item is at work once");
         must(c, unit, w->item < is->begun, "who is at work has begun");
-        must(c, unit, w->back == (l->row != 0), "an item is at work, or at rest");
+        must(c, unit, !w->back || l->row != 0, "an item is at work, or at rest");
+        must(c, unit, w->back || l->row == 0 || c->t->wanted[ASK_RETRY] > 0,
+             "an item at rest is tried again for an operator alone");
+        if (!w->back && l->row != 0)
+            covered(COVER_ITEM_AGAIN);
         places += keeps_its_place(&w->step, w->back);
         open += seen_open(&w->step) != NULL;
         check_item(c, unit, &l->seen, &w->step);
@@ -297,15 +318,37 @@ static bool was_at_work(const struct seen_items *was, uint32_t item)
     return item >= was->begun;
 }
 
+/* An answer came after all. */
+static bool has_late_news(const struct seen_step *before, const struct seen_step *after)
+{
+    for (uint32_t i = 0; i < after->attempt_count; i++) {
+        const struct seen_attempt *a = &after->attempts[i];
+        const struct seen_attempt *was = seen_find(before, a->direction, a->number);
+        if (was && was->outcome != a->outcome && a->outcome == OUTCOME_LATE)
+            return true;
+    }
+    return false;
+}
+
+/* A late result, or an operator. */
+static void check_changed_at_rest(const struct change_of_items *c, uint32_t unit,
+                                  const struct seen_step *before, const struct seen_step *after)
+{
+    bool late = has_late_news(before, after);
+
+    must(c, unit, late || c->t->verbs, "the row of an item at rest stays as it is");
+    covered(late ? COVER_ITEM_LATE_AT_REST : COVER_ITEM_VERB_AT_REST);
+}
+
 static void check_changed_row(const struct change_of_items *c, const struct task_row *task,
                               const struct item_row *row, struct item_life *l)
 {
     struct seen_step s;
 
-    must(c, l->unit, was_at_work(c->was, row->number) || c->was->list != c->is->list,
-         "the row of an item at rest stays as it is");
     must(c, l->unit, !l->at_work, "a row is written when its item comes to rest");
     seen_read_item(task, row->doc, &s);
+    if (!was_at_work(c->was, row->number) && c->was->list == c->is->list)
+        check_changed_at_rest(c, l->unit, &l->seen, &s);
     must(c, l->unit, s.state == row->state, "a row says what its document says");
     must(c, l->unit, row->in_doubt == seen_in_doubt(&s), "a row says what its document says");
     must(c, l->unit, row->needs_undo == needs_undo(c->f, &s), "a row says what its document says");
@@ -334,7 +377,7 @@ static void check_sums(const struct change_of_items *c, const struct sums *n)
     uint32_t back = 0;
 
     for (uint32_t i = 0; i < is->work_count; i++)
-        back += is->work[i].back;
+        back += life_of(c->t, unit_of(c->step, is->list, is->work[i].item))->row != 0;
     must(c, c->step,
          n->completed == is->completed && n->failed == is->failed && n->skipped == is->skipped
              && n->undone == is->undone,
@@ -372,7 +415,7 @@ static void check_rows(const struct change_of_items *c, const struct task_row *t
         }
         add_row(&n, l);
     }
-    must(c, c->step, changed <= 2 * c->f->concurrency, "a change writes few rows of items");
+    must(c, c->step, changed <= 2 * c->f->concurrency + 1, "a change writes few rows of items");
     check_sums(c, &n);
 }
 
@@ -399,12 +442,8 @@ static void check_list(const struct change_of_items *c)
     must(c, c->step, is->begun >= was->begun || is->left, "what has begun stays so");
     must(c, c->step, is->begun - was->begun <= 2 * c->f->concurrency || is->left,
          "few items begin in a change");
-    must(c, c->step, is->undo_below <= was->undo_below, "items are undone in reverse order");
-}
-
-static uint32_t tolerated(const struct flow_step *f, uint32_t count)
-{
-    return f->items_go_on ? count : count * f->tolerated / 10000;
+    must(c, c->step, is->undo_below <= was->undo_below || is->contradicted > was->contradicted,
+         "items are undone in reverse order");
 }
 
 /* What a step that ends says of its items. */
@@ -419,7 +458,7 @@ static void check_step_end(const struct change_of_items *c)
     if (after->state == STEP_COMPLETED && !after->supplied) {
         must(c, c->step, is->work_count == 0 && is->begun == is->count,
              "a step completes when all its items have ended");
-        must(c, c->step, is->failed <= tolerated(c->f, is->count),
+        must(c, c->step, is->failed <= items_tolerated(c->f, is->count),
              "a step completes if no more items failed than may");
         covered(is->failed > 0 ? COVER_ITEMS_TOLERATED : COVER_ITEMS_COMPLETED);
         if (is->count == 0)
@@ -430,7 +469,7 @@ static void check_step_end(const struct change_of_items *c)
     if (after->state == STEP_FAILED && is->has_begun && after->direction == DIRECTION_FORWARD) {
         uint32_t open = 0;
         for (uint32_t i = 0; i < is->work_count; i++)
-            open += seen_open(&is->work[i].step) != NULL;
+            open += seen_open(&is->work[i].step) || seen_child_is_open(&is->work[i].step);
         must(c, c->step, open == 0, "a step fails when none of its items is at work");
     }
     if (after->state == STEP_UNDONE)
@@ -464,6 +503,8 @@ void check_items(struct subject *t, const struct task_row *row, const struct see
             if (is.work[k].back && is.work[k].is_new)
                 check_brought(&c, &is, life_of(t, unit_of(i, is.list, is.work[k].item)));
         check_step_end(&c);
+        if (c.f->is_child && is.has_begun)
+            check_item_children(t, i);
     }
 }
 
@@ -558,6 +599,15 @@ void check_item_request(const struct node *n, const struct work *w, const struct
         covered(COVER_ITEM_CORRECTED);
 }
 
+/* That of a child is an output of its first step, or of a child of that. */
+static bool is_output_of(const struct subject *t, uint32_t unit, struct slice id)
+{
+    if (!t->flow->steps[step_of_unit(unit)].is_child)
+        return slice_eq(id, text_of("%s-%u", t->id, unit));
+    const struct subject *c = child_latest(t, unit);
+    return c && (!id.ptr || (id.len > strlen(c->id) && memcmp(id.ptr, c->id, strlen(c->id)) == 0));
+}
+
 /* The output of each item that completed is where its number says. */
 static bool are_outputs_of(const struct subject *t, uint32_t step, const struct json *list)
 {
@@ -570,7 +620,7 @@ static bool are_outputs_of(const struct subject *t, uint32_t step, const struct 
         const struct item_life *l = life_find(t, unit);
         struct slice id = json_get_text(j, "id");
         if (l && l->seen.state == STEP_COMPLETED && !slice_is(id, "by hand")
-            && !slice_eq(id, text_of("%s-%u", t->id, unit)))
+            && !is_output_of(t, unit, id))
             return false;
     }
     return true;
@@ -586,8 +636,9 @@ void check_outputs_told(const struct subject *t, uint32_t step, struct slice inp
     const struct json *list = json_get(j, "of");
     if (!list || list->type != JSON_ARRAY)
         return;
-    for (uint32_t p = 0; p < step; p++)
-        any |= t->flow->steps[step].past & BIT(p) && t->items[p] && are_outputs_of(t, p, list);
+    for (uint32_t p = 0; p < step; p++) /* what a child gives may be a list, too */
+        any |= t->flow->steps[step].past & BIT(p)
+               && (t->flow->steps[p].is_child || (t->items[p] && are_outputs_of(t, p, list)));
     must_be(t, step, any, "a step gets the outputs of all items");
     covered(COVER_ITEMS_OUTPUTS);
 }
@@ -613,8 +664,12 @@ void check_item_result(const struct work_result *r, const struct token *k)
     if (r->status == RESULT_REPEATED)
         must_be(t, unit, a->outcome == OUTCOME_FAILED || a->outcome == OUTCOME_COMPLETED,
                 "what is repeated was accepted");
-    if (r->status == RESULT_LATE && l->at_work)
+    bool present = list_of_unit(unit) == t->items[k->step]->list;
+    if (r->status == RESULT_LATE && present)
         must_be(t, unit, a->outcome == OUTCOME_LATE, "what is late is kept");
+    must_be(t, unit,
+            r->status != RESULT_UNKNOWN || a->outcome == OUTCOME_NOT_SENT || !present || t->deleted,
+            "a result of what is on record is not unknown");
     if (r->status == RESULT_LATE)
         must_be(t, unit, a->outcome != OUTCOME_OPEN, "only what is over is late");
 }
@@ -629,6 +684,7 @@ struct look {
 static void see_effect_above(const struct item_life *l, void *arg)
 {
     const struct look *at = arg;
+    const struct flow_step *f = &at->t->flow->steps[step_of_unit(l->unit)];
 
     if (list_of_unit(l->unit) != list_of_unit(at->unit)
         || item_of_unit(l->unit) <= item_of_unit(at->unit))
@@ -636,6 +692,9 @@ static void see_effect_above(const struct item_life *l, void *arg)
     must_be(at->t, at->unit,
             !ledger_stands(&l->ledger) || (l->at_work && l->back) || seen_undone_by_hand(&l->seen),
             "later items are undone first");
+    if (f->is_child)
+        must_be(at->t, at->unit, is_at_it(l) || !needs_undo(f, &l->seen),
+                "later items are undone first");
 }
 
 void check_item_undo_effect(const struct subject *t, uint32_t unit)
@@ -658,7 +717,8 @@ static void see_end(const struct item_life *l, void *arg)
         must_be(t, l->unit, !stands, "compensated: every item that took effect was undone");
     if (t->seen.state == TASK_COMPENSATED && f->undo == UNDO_PIVOT)
         must_be(t, l->unit, l->ledger.happened_at == 0, "compensated: no pivot took effect");
-    if (t->seen.state == TASK_PROCESSED && step->state == STEP_COMPLETED && !step->supplied)
+    if (t->seen.state == TASK_PROCESSED && step->state == STEP_COMPLETED && !step->supplied
+        && !f->is_child)
         must_be(t, l->unit,
                 l->seen.state != STEP_COMPLETED || l->seen.supplied || ledger_stands(&l->ledger)
                     || list_of_unit(l->unit) != t->items[step_of_unit(l->unit)]->list,

@@ -317,8 +317,8 @@ static void check_attempts(const struct turn *u)
     uint32_t base = other ? 0 : u->before->failure_count;
     bool not_yet = s->state == STEP_FAILED && u->before->state != STEP_FAILED && s->not_yet
                    && !u->f->is_child; /* a child may fail for that */
-    bool child = u->f->is_child && s->direction == DIRECTION_FORWARD && s->state == STEP_FAILED
-                 && u->before->state != STEP_FAILED;
+    bool child = flow_has_one_child(u->f) && s->direction == DIRECTION_FORWARD
+                 && s->state == STEP_FAILED && u->before->state != STEP_FAILED;
     must(u, s->failure_count == base + failures + not_yet + child, "failures are counted");
 }
 
@@ -627,8 +627,8 @@ void check_row(const struct node *n, const struct task_row *row, uint64_t change
             check_signal_step(t, i, &old, &new);
         else if (t->flow->steps[i].is_approval)
             check_approval(t, i, &old, &new);
-        else if (t->flow->steps[i].is_child)
-            check_child_step(t, i, &old, &new);
+        else if (flow_has_one_child(&t->flow->steps[i]))
+            check_child_unit(t, i, &old.steps[i], &new.steps[i], &old, &new);
         else if (!t->flow->steps[i].is_each)
             check_waits(t, i, &old, &new);
         check_rounds(t, i, &old, &new);
@@ -642,7 +642,7 @@ void check_row(const struct node *n, const struct task_row *row, uint64_t change
     }
     check_items(t, row, &old, &new);
     check_alarm(t, &new);
-    check_family_row(t, &old, &new);
+    check_family_row(t, &old);
     check_locks(t, &old);
     if (old.direction != new.direction)
         check_turn_back(t, &new);

@@ -100,6 +100,11 @@ void check_undo_said(struct subject *t, uint32_t step, enum direction d)
 
 /* ---- turns and ends ---- */
 
+static void check_pivot_item(const struct item_life *l, void *arg)
+{
+    check_pivot_child(arg, l->unit);
+}
+
 void check_turn_back(const struct subject *t, const struct seen *new)
 {
     must(t, 0,
@@ -112,8 +117,10 @@ void check_turn_back(const struct subject *t, const struct seen *new)
             covered(COVER_BRANCH_RUNNING);
         if (t->flow->steps[i].undo != UNDO_PIVOT)
             continue;
-        if (t->flow->steps[i].is_child)
-            check_pivot_child(t, i, new);
+        if (flow_has_one_child(&t->flow->steps[i]))
+            check_pivot_child(t, i);
+        else if (t->flow->steps[i].is_child)
+            lives_walk(t, i, check_pivot_item, (void *)(uintptr_t)t);
         must(t, i, !seen_open(s) && !seen_happened(s) && !seen_in_doubt(s),
              "a task does not turn back while a pivot stands, or may");
         must(t, i, !step_ever_happened(t, i), "a task does not turn back behind its pivot");
@@ -126,7 +133,8 @@ bool pivot_holds(const struct subject *t)
     for (uint32_t i = 0; i < t->seen.step_count; i++)
         if (t->flow->steps[i].undo == UNDO_PIVOT
             && (seen_happened(&t->seen.steps[i]) || step_ever_happened(t, i)
-                || t->seen.steps[i].child.state == CHILD_STANDS))
+                || t->seen.steps[i].child.state == CHILD_STANDS
+                || t->seen.steps[i].children_standing > 0))
             return true;
     return false;
 }

@@ -260,6 +260,9 @@
     X(ITEM_UNDONE,        "items undone")                                                         \
     X(ITEM_BACK,          "items brought back to be undone")                                      \
     X(ITEM_LATE,          "late results of items")                                                \
+    X(ITEM_LATE_AT_REST,  "late results of items at rest")                                        \
+    X(ITEM_VERB_AT_REST,  "operators' changes of items at rest")                                  \
+    X(ITEM_AGAIN,         "changes with an item at work again after it was at rest")              \
     X(ITEM_SENT_AGAIN,    "requests of items sent again")                                         \
     X(ITEM_CORRECTED,     "requests of items with another key")                                   \
     X(ITEMS_ANEW,         "requests of items of a list that was made anew")                       \
@@ -270,6 +273,12 @@
     X(ITEMS_FAILED,       "steps that failed because of an item")                                 \
     X(ITEMS_OUTPUTS,      "outputs of lists told to a later step")                                \
     X(ITEMS_NO_LIST,      "steps that got no list, or one that is too long")                      \
+    X(ITEM_CHILD,         "children of items that were started")                                  \
+    X(ITEM_CHILD_ERROR,   "changes in which the child of an item in error keeps its place")       \
+    X(ITEM_CHILD_BLOCKS,  "the same, while other items wait for that place")                      \
+    X(ITEM_CHILD_STOPPED, "children of items that were stopped because another item failed")      \
+    X(ITEM_CHILD_UNDONE,  "children of items that were told to go back after their end")          \
+    X(ITEM_CHILD_LEFT,    "children in error of items that were left by hand")                    \
     X(PROCESSED,          "tasks processed")                                                      \
     X(COMPENSATED,        "tasks compensated")                                                    \
     X(ERROR,              "tasks stopped in error")

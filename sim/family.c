@@ -8,12 +8,14 @@
 #include "definition/family.h"
 #include "sim/check.h"
 #include "sim/coverage.h"
+#include "sim/items.h"
 #include "sim/sql.h"
 #include "sim/world.h"
 #include "json/json.h"
 
 enum {
     CHILD_STEPS_MAX = 2, /* of a workflow: families grow with its power */
+    ITEMS_FEW = 4,       /* that start children */
     ROWS_MAX = 100       /* of one commit */
 };
 
@@ -35,10 +37,27 @@ bool flows_family(void)
     return any && !schedules && !flows_signal() && !flows_approve();
 }
 
+/* Most of those that have families and items. No seed that was kept earlier is among them. */
+bool flows_item_children(void)
+{
+    uint64_t own = hash_stable(&world.seed, sizeof world.seed);
+
+    return flows_family() && flows_items() && (own ^ 0x6368727e) % 5 != 0;
+}
+
 bool flow_has_children(const struct flow *f)
 {
     for (uint32_t i = 0; i < f->step_count; i++)
         if (f->steps[i].is_child)
+            return true;
+    return false;
+}
+
+bool flow_has_item_children(const struct flow *f)
+{
+    for (uint32_t i = 0; i < f->step_count; i++)
+        if (f->steps[i].is_child
+            && (f->steps[i].is_each || flow_has_item_children(f->steps[i].child)))
             return true;
     return false;
 }
@@ -81,6 +100,30 @@ static void become_child(struct flow_step *s, const struct flow *c, struct prng 
     }
 }
 
+/* Some step with for_each starts a child for each item. */
+static void draw_item_children(struct flow *flows, uint32_t number)
+{
+    struct prng own = {.state = world.seed ^ (UINT64_C(0x6974656d6b696400) + number)};
+    struct flow *f = &flows[number];
+
+    for (uint32_t i = 0; i < f->step_count; i++) {
+        struct flow_step *s = &f->steps[i];
+        if (!s->is_each || !prng_chance(&own, 75))
+            continue;
+        const struct flow *c = draw_child(flows, number, s->undo == UNDO_PIVOT, &own);
+        if (!c || flow_has_item_children(c))
+            continue;
+        become_child(s, c, &own);
+        s->child_input = INPUT_OWN;
+        s->item_rounds = false;
+        s->rounds = 0;
+        s->items_max = ITEMS_FEW;
+        s->items_fixed = prng_chance(&own, 80) ? 1 + prng_below(&own, ITEMS_FEW) : 0;
+        s->concurrency = 1 + prng_below(&own, ITEMS_FEW - 1);
+        return;
+    }
+}
+
 void family_draw(struct flow *flows, uint32_t number)
 {
     struct prng own = {.state = world.seed ^ (UINT64_C(0x66616d696c790000) + number)};
@@ -99,6 +142,8 @@ void family_draw(struct flow *flows, uint32_t number)
         become_child(s, c, &own);
         count++;
     }
+    if (flows_item_children())
+        draw_item_children(flows, number);
 }
 
 static void put_own_input(struct buf *b, bool bad)
@@ -114,13 +159,31 @@ static void put_own_input(struct buf *b, bool bad)
     json_close(b, '}');
 }
 
+/* It cannot be evaluated for an item that has no `v`. */
+static void put_input_of_item(struct buf *b, const struct flow_step *s)
+{
+    json_key(b, "input");
+    json_open(b, '{');
+    json_key(b, "n");
+    json_string(b, s->items_break ? SLICE("${ .item.v }") : SLICE("${ .index }"));
+    json_key(b, "flag");
+    json_string(b, SLICE("${ .index % 2 == 0 }"));
+    json_key(b, "text");
+    json_string(b, SLICE("${ .input.text }"));
+    json_key(b, "list");
+    json_string(b, SLICE("${ .input.list // [] }"));
+    json_close(b, '}');
+}
+
 void family_put_task(struct buf *b, const struct flow_step *s)
 {
     json_key(b, "task");
     json_open(b, '{');
     json_key(b, "workflow");
     json_string(b, slice_of(s->child->name));
-    if (s->child_input != INPUT_SAME)
+    if (s->is_each)
+        put_input_of_item(b, s);
+    else if (s->child_input != INPUT_SAME)
         put_own_input(b, s->child_input == INPUT_BAD);
     json_close(b, '}');
     if (s->child_ms) {
@@ -214,18 +277,22 @@ static void meet(const struct submission_row *row)
     t->parent = parent;
     t->root = root;
     t->parent_step = flow_step_number(json_get_text(j, "step"));
+    t->parent_unit = parent ? unit_named(parent, json_get_text(j, "step")) : 0;
     t->parent_number = (uint32_t)json_get_int(j, "number", 0);
     t->cap = json_get_int(j, "complete_by", 0);
     t->content = (prng_next(&families.own) << 1 | 2) & ~UINT64_C(4);
     t->by_sql = true;
     if (!t->parent || !t->root || t->parent_step >= t->parent->flow->step_count
-        || !t->parent->flow->steps[t->parent_step].is_child)
+        || !t->parent->flow->steps[t->parent_step].is_child
+        || unit_is_item(t->parent_unit) != t->parent->flow->steps[t->parent_step].is_each)
         broken("a child says whose it is", "%s: %.*s", t->id, SLICE_ARG(row->child));
     t->flow = t->parent->flow->steps[t->parent_step].child;
     t->input = arena_copy(&world.arena, row->input);
     t->priority = t->parent->priority;
     refuse_some(t);
     covered(t->parent->parent ? COVER_GRANDCHILD : COVER_CHILD);
+    if (unit_is_item(t->parent_unit))
+        covered(COVER_ITEM_CHILD);
     if (t->parent_number > 1)
         covered(COVER_CHILD_AGAIN);
     trace("%s starts %s", t->parent->id, t->id);

@@ -15,11 +15,15 @@ struct node;
 /* Does this run have families? */
 bool flows_family(void);
 
+/* And do items start children in it? */
+bool flows_item_children(void);
+
 /* Some steps of that workflow start tasks of those before it, of which all is drawn. */
 void family_draw(struct flow *flows, uint32_t number);
 void family_put_task(struct buf *b, const struct flow_step *s);
 
 bool flow_has_children(const struct flow *f);
+bool flow_has_item_children(const struct flow *f);          /* itself, or one that it can start */
 bool family_is_stored(const struct flow *f);                /* of all that it can start, too */
 bool family_is_known(struct node *n, const struct flow *f); /* if not, it soon will be */
 /* As the API fixes it for a new task; NONE: it has none. */

@@ -536,6 +536,8 @@ static void put_wait_step(struct buf *b, const struct flow *f, struct flow_step 
 {
     json_open(b, '{');
     put_text(b, "name", text_of("s%u", i));
+    if (s->is_each)
+        items_put(b, s);
     if (s->is_signal)
         put_signal(b, s);
     else if (s->is_approval)
@@ -573,7 +575,7 @@ static void put_step(struct buf *b, struct flow *f, uint32_t i)
 {
     struct flow_step *s = &f->steps[i];
 
-    if (s->is_wait && !s->is_each) {
+    if (s->is_child || (s->is_wait && !s->is_each)) {
         put_wait_step(b, f, s, i);
         return;
     }

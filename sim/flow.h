@@ -47,7 +47,8 @@ struct flow_step {
     bool not_submitter;
     int64_t escalate_ms; /* 0: it asks nobody else later */
     int64_t asks_ms;     /* until when it asks; 0: without limit */
-    bool is_child;       /* it starts a task of ... (family.h). Then is_wait is true, too */
+    bool is_child;       /* it, or each of its items, starts a task of ... (family.h). Then is_wait
+                            is true, too */
     const struct flow *child;
     int64_t child_ms; /* how long that may take; 0: without limit */
     enum { INPUT_SAME, INPUT_OWN, INPUT_BAD } child_input;
@@ -77,6 +78,12 @@ struct flow {
     bool stored;
     bool undo_signal; /* signal u has its tasks undone */
 };
+
+/* It starts one child; else none, or one for each item. */
+static inline bool flow_has_one_child(const struct flow_step *f)
+{
+    return f->is_child && !f->is_each;
+}
 
 /* Draws `count` workflows into flows[], parsed and registered. */
 void flows_draw(struct flow *flows, uint32_t count, struct registry *r);

@@ -4,6 +4,7 @@
 #include "sim/items.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "sim/ledger.h"
 #include "sim/world.h"
@@ -116,6 +117,23 @@ void unit_is_skipped(struct subject *t, uint32_t unit)
         life_of(t, unit)->skipped = true;
     else
         t->skipped[unit] = true;
+}
+
+bool unit_was_skipped(const struct subject *t, uint32_t unit)
+{
+    const struct item_life *l = unit_is_item(unit) ? life_find(t, unit) : NULL;
+
+    return t->skipped[step_of_unit(unit)] || (l && l->skipped);
+}
+
+uint32_t unit_named(const struct subject *t, struct slice name)
+{
+    const char *dot = memchr(name.ptr, '.', name.len);
+    uint32_t step = flow_step_number(name);
+
+    if (!dot || step >= t->flow->step_count || !t->items[step])
+        return step;
+    return unit_of(step, t->items[step]->list, (uint32_t)strtoul(dot + 1, NULL, 10));
 }
 
 uint32_t items_open(const struct subject *t, uint32_t step)

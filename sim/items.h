@@ -64,7 +64,14 @@ struct item_life {
     uint32_t sent[2];         /* the latest sent attempt, by direction */
     uint64_t keyed[KEYS_MAX]; /* hash of the request under each key; 0: none */
     uint64_t undone_as;       /* hash of its undo's input; 0: none */
+    struct seen_child told;   /* what its child was told (check_families.c) */
 };
+
+/* How many of them may fail. */
+static inline uint32_t items_tolerated(const struct flow_step *f, uint32_t count)
+{
+    return f->items_go_on ? count : count * f->tolerated / 10000;
+}
 
 /* NULL: nobody has heard of it. */
 struct item_life *life_find(const struct subject *t, uint32_t unit);
@@ -77,7 +84,9 @@ void lives_walk(const struct subject *t, uint32_t step,
 /* Those of a step, or of an item. */
 struct ledger *ledger_of(struct subject *t, uint32_t unit);
 const struct seen_step *seen_unit(const struct subject *t, uint32_t unit);
-void unit_is_skipped(struct subject *t, uint32_t unit); /* an operator wants it */
+void unit_is_skipped(struct subject *t, uint32_t unit);          /* an operator wants it */
+bool unit_was_skipped(const struct subject *t, uint32_t unit);   /* or its step */
+uint32_t unit_named(const struct subject *t, struct slice name); /* in the present lists */
 
 uint32_t items_open(const struct subject *t, uint32_t step); /* how many of its items run */
 

@@ -253,7 +253,8 @@ static void check_fates(void)
         broken(scene->name, "its case was not met: never \"%s\"", scene->beats[beat].what);
     for (uint32_t i = 0; i < subjects.count; i++) {
         const struct subject *t = &subjects.list[i];
-        if (t->seen.state != (t->parent ? scene->child_end : scene->end)) {
+        enum task_state end = t->parent ? scene->child_end : scene->end;
+        if (t->seen.state != end && !(t->parent && scene->children_differ)) {
             describe(t);
             broken(scene->name, "%s is %s", t->id, task_state_text(t->seen.state));
         }
@@ -364,13 +365,11 @@ static void run(uint64_t seed, bool loud)
 
 /* ---- all scenes ---- */
 
-static const struct scene *const lists[] = {scenes_of_doubt,      scenes_of_agents,
-                                            scenes_of_nodes,      scenes_of_long,
-                                            scenes_of_breakers,   scenes_of_routing,
-                                            scenes_of_hands,      scenes_of_sql,
-                                            scenes_of_operations, scenes_of_groups,
-                                            scenes_of_causes,     scenes_of_undo,
-                                            scenes_of_families,   scenes_of_items};
+static const struct scene *const lists[] = {
+    scenes_of_doubt,      scenes_of_agents,  scenes_of_nodes,        scenes_of_long,
+    scenes_of_breakers,   scenes_of_routing, scenes_of_hands,        scenes_of_sql,
+    scenes_of_operations, scenes_of_groups,  scenes_of_causes,       scenes_of_undo,
+    scenes_of_families,   scenes_of_items,   scenes_of_item_children};
 
 int scenes_print(void)
 {

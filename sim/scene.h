@@ -61,7 +61,8 @@ struct scene {
     struct beat always; /* must hold after every occurrence; without `what`: nothing */
     enum task_state end;
     struct fate fates[FLOW_STEPS_MAX]; /* without `attempts`: not checked */
-    enum task_state child_end;         /* the same of children */
+    enum task_state child_end;         /* the same of children ... */
+    bool children_differ;              /* ... unless each has its own */
     struct fate child_fates[FLOW_STEPS_MAX];
     void (*expect)(void); /* further checks; may be NULL */
 };
@@ -70,7 +71,7 @@ struct scene {
 extern const struct scene scenes_of_doubt[], scenes_of_agents[], scenes_of_nodes[],
     scenes_of_long[], scenes_of_breakers[], scenes_of_routing[], scenes_of_hands[], scenes_of_sql[],
     scenes_of_operations[], scenes_of_groups[], scenes_of_causes[], scenes_of_undo[],
-    scenes_of_families[], scenes_of_items[];
+    scenes_of_families[], scenes_of_items[], scenes_of_item_children[];
 
 /* For beats and expectations. */
 void store_workflow(void);

@@ -1,6 +1,12 @@
 /* Scenes of families: a child's end and its root's undo in both orders, errors, pivots, time, and
  * nodes that die between what one does and the other hears. The table of scenes at the end says
- * which conditions and acts follow each other (scene.h). */
+ * which conditions and acts follow each other (scene.h).
+ *
+ * durable-workflow#347: children fail in parallel, and the undo of their parent never runs.
+ * saga-lara-flow#48: behind a child that failed, and whose failure was tolerated, nothing is
+ * undone. saga-lara-flow#22, and Camunda's call activities: a child that completed is not undone
+ * with its parent. Here all that a family did is undone; the same with items is in
+ * scene_item_children.c. */
 
 #include "base/when.h"
 #include "sim/scene.h"
@@ -89,17 +95,17 @@ static bool both_stopped(void)
 
 static bool child_closed(void)
 {
-    return the_child()->seen.closed_at != 0;
+    return the_child() && the_child()->seen.closed_at != 0;
 }
 
 static bool child_reopened(void)
 {
-    return the_child()->seen.closed_at == 0;
+    return the_child() && the_child()->seen.closed_at == 0;
 }
 
 static bool child_paused(void)
 {
-    return the_child()->seen.paused_at != 0;
+    return the_child() && the_child()->seen.paused_at != 0;
 }
 
 static bool last_step_begun(void)
@@ -110,7 +116,7 @@ static bool last_step_begun(void)
 static void turned_when_asked(void)
 {
     scene_must(met(COVER_CHILD_TURNED), "the child turned back");
-    scene_must(the_child()->seen.asked == WISH_STOP, "its root asked it to");
+    scene_must(the_child() && the_child()->seen.asked == WISH_STOP, "its root asked it to");
 }
 
 static void stood_when_asked(void)
@@ -176,8 +182,48 @@ const struct scene scenes_of_families[] = {
         .child_fates = {{STEP_UNDONE, "C/C", UNDONE}, {STEP_UNDONE, "C/C", UNDONE}},
     },
     {
+        .name = "parallel_children_fail",
+        .sentence = "two children fail in parallel, and their parent is undone"
+                    " (durable-workflow#347)",
+        .flow = {.step_count = 3,
+                 .steps = {{.undo = UNDO_CALL},
+                           {.is_child = true, .undo = UNDO_CHILD, .before = BIT(0)},
+                           {.is_child = true, .undo = UNDO_CHILD, .before = BIT(0)}}},
+        .child = CHILD_WITH(ON_FAILURE_UNDO),
+        .parts = {{.task = 1, .act = {SAYS_DONE, .takes = 20}},
+                  {.step = 1, .direction = DIRECTION_FORWARD, .act = {SAYS_REFUSED, .takes = 300}}},
+        .end = TASK_COMPENSATED,
+        .fates = {{STEP_UNDONE, "C/C", UNDONE}, {STEP_FAILED, "", NOTHING}},
+        .child_end = TASK_COMPENSATED,
+        .child_fates = {{STEP_UNDONE, "C/C", UNDONE}},
+    },
+    {
+        .name = "undone_behind_a_failed_child",
+        .sentence = "a child fails, which its step allows, and a later step fails: what was done"
+                    " before the child and after it is undone (saga-lara-flow#48)",
+        .flow = {.step_count = 4,
+                 .steps = {{.undo = UNDO_CALL},
+                           {.is_child = true,
+                            .undo = UNDO_CHILD,
+                            .on_failure = ON_FAILURE_CONTINUE,
+                            .before = BIT(0)},
+                           {.undo = UNDO_CALL, .before = BIT(1)},
+                           {.undo = UNDO_CALL, .before = BIT(2)}}},
+        .child = CHILD_WITH(ON_FAILURE_UNDO),
+        .parts = {{.task = 2, .step = 1, .act = {SAYS_REFUSED, .takes = 50}},
+                  {.task = 1, .step = 3, .act = {SAYS_REFUSED, .takes = 50}}},
+        .end = TASK_COMPENSATED,
+        .fates = {{STEP_UNDONE, "C/C", UNDONE},
+                  {STEP_FAILED, "", NOTHING},
+                  {STEP_UNDONE, "C/C", UNDONE},
+                  {STEP_FAILED, "F", NOTHING}},
+        .child_end = TASK_COMPENSATED,
+        .child_fates = {{STEP_UNDONE, "C/C", UNDONE}},
+    },
+    {
         .name = "undone_after_child_ends",
-        .sentence = "a task is undone once it has heard of the end of its child",
+        .sentence = "a task is undone once it has heard of the end of its child"
+                    " (saga-lara-flow#22, Camunda's call activities)",
         .flow = ROOT,
         .child = CHILD_WITH(ON_FAILURE_UNDO),
         .parts = {{.task = 1, .step = 2, .act = {SAYS_DONE, .takes = 900}}},

@@ -4,7 +4,9 @@
  *
  * workflow-core#679: of a loop within a saga the first item fails, and the compensation runs for
  * those too that were not done. Step Functions' Map: one item more than is tolerated fails the
- * whole state, and what the others did stays. Here only what took effect, or may have, is undone.
+ * whole state, and what the others did stays. Camunda: one handler is invoked for all items, only
+ * if all have completed, and in no order. Here each item that took effect, or may have, is undone,
+ * and no other, the last one first.
  */
 
 #include "base/when.h"
@@ -226,8 +228,8 @@ const struct scene scenes_of_items[] = {
     },
     {
         .name = "cancelled_among_items",
-        .sentence = "a task is cancelled while items run: they end and are undone, and no other"
-                    " begins",
+        .sentence = "a task is cancelled while items run: they end and are undone, one by one, and"
+                    " no other begins (Camunda invokes no handler for a list that is not done)",
         .flow = {.step_count = 1, .steps = {{LIST(FEW, 2, UNDO_CALL)}}},
         .parts = {{.direction = DIRECTION_FORWARD, .act = {SAYS_DONE, .takes = 400}}},
         .beats = {{.what = "the third began", .until = third_has_begun, .then = wants_cancel}},

@@ -201,8 +201,19 @@ static void read_step(const struct task_row *row, struct arena *a, const struct 
     }
 }
 
+static bool item_needs_undo(const struct flow_step *f, const struct seen_step *item)
+{
+    bool took_effect = seen_happened(item) || seen_in_doubt(item);
+
+    if (item->state == STEP_UNDONE)
+        return false;
+    if (f->is_child && f->undo != UNDO_CALL)
+        took_effect = f->undo == UNDO_CHILD && item->child.state == CHILD_PROCESSED;
+    return item->direction == DIRECTION_UNDO || seen_child_is_open(item) || took_effect;
+}
+
 static void add_items(const struct task_row *row, struct arena *a, const struct json *j,
-                      struct seen_step *s)
+                      const struct flow_step *f, struct seen_step *s)
 {
     const struct json *at_work = json_get(j, "at_work");
     struct seen_step item;
@@ -215,9 +226,10 @@ static void add_items(const struct task_row *row, struct arena *a, const struct 
         read_step(row, a, at, 0, &item);
         s->effects += seen_happened(&item);
         s->doubts += seen_in_doubt(&item);
-        s->to_undo +=
-            item.state != STEP_UNDONE
-            && (item.direction == DIRECTION_UNDO || seen_happened(&item) || seen_in_doubt(&item));
+        s->to_undo += item_needs_undo(f, &item);
+        s->children += seen_child_is_open(&item);
+        s->children_stopped += seen_child_stopped(&item);
+        s->children_standing += item.child.state == CHILD_STANDS;
     }
 }
 
@@ -323,7 +335,8 @@ void seen_read(const struct task_row *row, const struct flow *f, struct seen *re
         read_step(row, &a, s, ret->step_count, &ret->steps[ret->step_count]);
     for (uint32_t i = 0; i < ret->step_count; i++)
         if (f->steps[i].is_each)
-            add_items(row, &a, json_get(step_json(row, &a, steps, i), "items"), &ret->steps[i]);
+            add_items(row, &a, json_get(step_json(row, &a, steps, i), "items"), &f->steps[i],
+                      &ret->steps[i]);
 }
 
 void seen_read_items(const struct task_row *row, uint32_t step, struct seen_items *ret)
@@ -347,6 +360,7 @@ void seen_read_items(const struct task_row *row, uint32_t step, struct seen_item
     ret->effects = (uint32_t)number_of(items, "effects");
     ret->doubts = (uint32_t)number_of(items, "doubts");
     ret->to_undo = (uint32_t)number_of(items, "to_undo");
+    ret->contradicted = (uint32_t)number_of(items, "contradicted");
     ret->undo_below = (uint32_t)number_of(items, "undo_below");
     ret->bytes = json_get_raw(j, "items").len - json_get_raw(items, "at_work").len;
     must(step_state_parse(json_get_text(j, "state"), &ret->state), row, "state of a step");
@@ -446,12 +460,13 @@ bool seen_child_is_open(const struct seen_step *s)
 {
     enum child_state c = s->child.state;
 
-    return c != CHILD_NONE && c != CHILD_PROCESSED && c != CHILD_COMPENSATED;
+    return s->children > 0 || (c != CHILD_NONE && c != CHILD_PROCESSED && c != CHILD_COMPENSATED);
 }
 
 bool seen_child_stopped(const struct seen_step *s)
 {
-    return s->child.state == CHILD_ERROR || s->child.state == CHILD_STUCK;
+    return s->children_stopped > 0 || s->child.state == CHILD_ERROR
+           || s->child.state == CHILD_STUCK;
 }
 
 bool seen_undone_by_hand(const struct seen_step *s)
@@ -483,7 +498,7 @@ bool seen_needs_undo(const struct flow_step *f, const struct seen_step *s)
     if (seen_child_is_open(s) || (f->is_child && s->direction == DIRECTION_UNDO))
         return true;
     if (f->is_each)
-        return f->undo == UNDO_CALL && s->to_undo > 0;
+        return (f->undo == UNDO_CALL || f->is_child) && s->to_undo > 0;
     if (f->undo == UNDO_CHILD)
         return s->child.state == CHILD_PROCESSED;
     return f->undo == UNDO_CALL

@@ -67,6 +67,8 @@ struct seen_step {
     struct seen_child child;
     uint32_t effects, doubts,
         to_undo; /* of a step with for_each: of its items, also those at work */
+    /* Those of its items at work whose children have not ended, stopped, or cannot go back. */
+    uint32_t children, children_stopped, children_standing;
 };
 
 /* An item at work, as the document has it. */
@@ -84,7 +86,8 @@ struct seen_items {
     uint32_t list; /* its number, from 0 */
     enum step_state state;
     bool has_begun;
-    uint32_t count, begun, completed, failed, skipped, undone, effects, doubts, to_undo, undo_below;
+    uint32_t count, begun, completed, failed, skipped, undone, effects, doubts, to_undo, undo_below,
+        contradicted;
     struct seen_item work[ITEMS_SEEN_MAX];
     uint32_t work_count;
     size_t bytes;       /* of what the document has beside them */
@@ -159,6 +162,7 @@ uint64_t seen_trace(struct slice traceparent);
 const struct seen_attempt *seen_open(const struct seen_step *s); /* NULL: none */
 const struct seen_attempt *seen_find(const struct seen_step *s, enum direction d, uint32_t number);
 
+/* The child of the step, or of any of its items. */
 bool seen_child_is_open(const struct seen_step *s);
 bool seen_child_stopped(const struct seen_step *s);
 

@@ -80,7 +80,7 @@ struct told_to {
 };
 
 struct subject {
-    char id[32];
+    char id[48];
     const struct flow *flow;
     struct slice input;
     uint64_t content; /* of its submission; see subject_content */
@@ -155,8 +155,8 @@ struct subject {
     bool overrode[FLOW_STEPS_MAX]; /* an admin wanted to decide in place of people */
     bool foretold_end;             /* it was told that it has ended */
     /* Set for a child (family.h): */
-    struct subject *parent, *root; /* NULL: it is none */
-    uint32_t parent_step, parent_number;
+    struct subject *parent, *root;                    /* NULL: it is none */
+    uint32_t parent_step, parent_unit, parent_number; /* unit: see items.h */
     int64_t cap; /* its complete-by is no later; 0: without limit */
     enum { REFUSED_BY_NOBODY, REFUSED_BY_READER, REFUSED_BY_STORE } refusal;
     uint32_t words_waiting;   /* what tasks of its family told it, and it did not decide on */

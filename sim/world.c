@@ -14,13 +14,6 @@
 
 enum { RING_LINES = 200, LINE_SIZE = 240, SECOND_MAX = 200000, ALL_MAX = 3000000 };
 
-struct occurrence {
-    struct heap_node node;
-    void (*happen)(void *arg, uint64_t n);
-    void *arg;
-    uint64_t n;
-};
-
 struct world world;
 char *broken_rule;
 size_t broken_rule_size;
@@ -30,10 +23,6 @@ static struct {
     char lines[RING_LINES][LINE_SIZE];
     uint64_t count;
 } ring;
-
-/* Occurrences for reuse. */
-static struct occurrence *spare[1024];
-static size_t spare_count;
 
 static void story(void)
 {
@@ -59,53 +48,31 @@ void world_begin(uint64_t seed, bool loud)
         __sanitizer_set_death_callback(story);
 }
 
-static void recycle(struct occurrence *o)
-{
-    if (spare_count < COUNT_OF(spare))
-        spare[spare_count++] = o;
-    else
-        free(o);
-}
-
 void world_end(void)
 {
-    for (struct heap_node *n = NULL; (n = heap_min(&world.heap));) {
-        heap_remove(&world.heap, n);
-        recycle(CONTAINER_OF(n, struct occurrence, node));
-    }
-    heap_fini(&world.heap);
+    agenda_fini(&world.agenda);
     arena_fini(&world.arena);
-    while (spare_count > 0)
-        free(spare[--spare_count]);
 }
 
-void later(int64_t delay_ms, void (*happen)(void *arg, uint64_t n), void *arg, uint64_t n)
+void later(int64_t delay_ms, happen_fn *happen, void *arg, uint64_t n)
 {
-    struct occurrence *o = spare_count > 0 ? spare[--spare_count] : malloc(sizeof *o);
-
-    ASSERT(o);
     ASSERT(delay_ms >= 0);
-    *o = (struct occurrence){.happen = happen, .arg = arg, .n = n};
-    heap_push(&world.heap, &o->node, world.now + delay_ms);
+    agenda_add(&world.agenda, world.now + delay_ms, happen, arg, n);
 }
 
 bool world_step(int64_t until)
 {
-    struct heap_node *n = heap_min(&world.heap);
+    struct occurrence next;
 
-    if (!n || n->key > until)
+    if (!agenda_take(&world.agenda, until, &next))
         return false;
-    heap_remove(&world.heap, n);
-    ASSERT(n->key >= world.now);
-    if (n->key / MS_PER_S != world.now / MS_PER_S)
+    ASSERT(next.node.key >= world.now);
+    if (next.node.key / MS_PER_S != world.now / MS_PER_S)
         world.second = world.occurrences;
-    world.now = n->key;
+    world.now = next.node.key;
     if (++world.occurrences - world.second > SECOND_MAX || world.occurrences > ALL_MAX)
         broken("the world comes to rest", "%" PRIu64 " occurrences", world.occurrences);
-    struct occurrence *o = CONTAINER_OF(n, struct occurrence, node);
-    const struct occurrence copy = *o;
-    recycle(o);
-    copy.happen(copy.arg, copy.n);
+    next.happen(next.arg, next.n);
     return true;
 }
 

@@ -12,8 +12,8 @@
  */
 
 #include "base/arena.h"
-#include "base/heap.h"
 #include "base/prng.h"
+#include "virtual/agenda.h"
 
 struct world {
     uint64_t seed;
@@ -25,7 +25,7 @@ struct world {
     bool calm;
     bool loud;          /* print every event as it happens */
     struct arena arena; /* of the run: occurrences may point into it */
-    struct heap heap;
+    struct agenda agenda;
     uint64_t occurrences, second; /* second: their number at the start of this second */
     uint64_t digest;              /* of all traces */
 };
@@ -42,7 +42,7 @@ void world_begin(uint64_t seed, bool loud);
 void world_end(void);
 
 /* Calls `happen(arg, n)` after `delay_ms`. */
-void later(int64_t delay_ms, void (*happen)(void *arg, uint64_t n), void *arg, uint64_t n);
+void later(int64_t delay_ms, happen_fn *happen, void *arg, uint64_t n);
 
 /* Runs the next occurrence. False: it is after `until`, or there is none. */
 bool world_step(int64_t until);

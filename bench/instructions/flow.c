@@ -181,7 +181,7 @@ static bool submit(struct flow *f, long until, long at_once)
                               .user = c,
                               .id = slice_of(c->id),
                               .definition = f->definition,
-                              .input = slice_of(payload_in),
+                              .input = f->config.input.ptr ? f->config.input : slice_of(payload_in),
                               .reply_to = slice_of(f->config.reply_to),
                               .priority = 5,
                               .content = {0x1234567890abcdef,

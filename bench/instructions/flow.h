@@ -17,6 +17,7 @@ struct flow_config {
     struct store *store;                          /* empty; owned by the flow */
     bool (*maintain)(struct store *s, bool idle); /* after each job; may be NULL */
     struct slice definition;
+    struct slice input;   /* of each task; NONE: payload_in */
     const char *reply_to; /* NULL: no messages */
 };
 

@@ -12,7 +12,7 @@ CREATE TABLE IF NOT EXISTS shop_product (
 -- Written by the submission process, together with the task of the same id.
 CREATE TABLE IF NOT EXISTS shop_order (
     id TEXT PRIMARY KEY,
-    items TEXT NOT NULL, -- JSON: [{"sku", "quantity"}]
+    lines TEXT NOT NULL, -- JSON: [{"sku", "quantity"}]
     amount INTEGER NOT NULL,
     card TEXT NOT NULL, -- its last four digits
     address TEXT NOT NULL,

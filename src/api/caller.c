@@ -11,6 +11,7 @@
 #include "net/proof.h"
 #include "node/access.h"
 #include "node/node.h"
+#include "node/sessions.h"
 
 enum { PATH_TOLD = 200, FORWARDED_MAX = 200 }; /* of a request that is refused, in the log */
 
@@ -36,7 +37,15 @@ static void write_token_hints(struct server *sv, struct http_request *r, struct 
         buf_fmt(headers, PROOF_HEADER ": %s\r\n", proof);
 }
 
-/* A link with which somebody decides is not written down. */
+/* How far it goes without a token, that a client may have put into it by mistake. */
+static struct slice before_token(struct slice path)
+{
+    const char *token = memmem(path.ptr, path.len, "intact_", strlen("intact_"));
+
+    return token ? (struct slice){path.ptr, (size_t)(token - path.ptr)} : path;
+}
+
+/* A link with which somebody decides is not written down, nor is a token. */
 static struct slice path_told(const struct http_request *r)
 {
     static const char links[] = "/v1/approvals/";
@@ -44,7 +53,7 @@ static struct slice path_told(const struct http_request *r)
     if (http_segment_count(r) == 3 && r->path.len > sizeof links
         && memcmp(r->path.ptr, links, sizeof links - 1) == 0)
         return SLICE("/v1/approvals/...");
-    return slice_cut(r->path, PATH_TOLD);
+    return slice_cut(before_token(r->path), PATH_TOLD);
 }
 
 /* Refusals may be attempts to break in. Their number is bounded: more lines per minute would add
@@ -102,10 +111,13 @@ struct slice caller_address(const struct server *sv, const struct http_request *
     return arena_copy(a, slice_of(text));
 }
 
-/* The command line sends its first request without a token, to learn where it is: that is no
- * refusal. */
+/* The command line sends its first request without a token, to learn where it is, and the console
+ * one without a session, to learn whether somebody has signed in: these are no refusals. */
 static bool looks_for_token(const struct http_request *r)
 {
+    if (slice_is(r->path, "/v1/session") && slice_is(r->method, "GET")
+        && !http_header(r, "authorization").ptr && !http_header(r, "cookie").ptr)
+        return true;
     return http_peer_is_loopback(r) && !http_header(r, "authorization").ptr
            && proof_challenge_is_sound(http_header(r, PROOF_CHALLENGE_HEADER));
 }
@@ -121,15 +133,89 @@ void answer_unauthenticated(struct server *sv, struct http_request *r, const cha
     http_problem_with(r, 401, "unauthenticated", headers.ptr, "%s", why);
 }
 
+/* ---- sessions ---- */
+
+bool caller_is_secure(const struct server *sv, const struct http_request *r)
+{
+    static const char secure[] = "https://";
+    struct slice origin = http_header(r, "origin");
+
+    if (http_is_secure(sv->http))
+        return true;
+    if (!sv->config.behind_proxy)
+        return false;
+    return http_slice_is_like(http_header(r, "x-forwarded-proto"), "https")
+           || (origin.len > sizeof secure && memcmp(origin.ptr, secure, sizeof secure - 1) == 0);
+}
+
+/* NONE: there is no cookie, or it does not matter. */
+static struct slice cookie_of(struct server *sv, struct http_request *r, bool *ret_twice)
+{
+    enum cookie_kind kind = http_is_secure(sv->http)  ? COOKIE_SECURE
+                            : sv->config.behind_proxy ? COOKIE_EITHER
+                                                      : COOKIE_PLAIN;
+
+    *ret_twice = false;
+    if (access_is_open(sv->access) || http_adopted(r) != 0 || http_header(r, "authorization").ptr)
+        return SLICE_NONE;
+    return session_cookie(r, kind, ret_twice);
+}
+
+const struct session_row *caller_session(struct server *sv, struct http_request *r,
+                                         const char **ret_why)
+{
+    unsigned char hash[TOKEN_HASH_SIZE];
+    bool twice = false;
+    struct slice secret = cookie_of(sv, r, &twice);
+
+    if (!secret.ptr)
+        return NULL;
+    *ret_why = twice ? "there is more than one cookie of a session"
+                     : "the session is unknown: it was ended, or has expired; sign in again";
+    if (twice || !secret_hash(sv->access, secret, hash))
+        return NULL;
+    const struct session_row *row = sessions_find(sv->sessions, hash);
+    return row && !row->is_code ? row : NULL;
+}
+
+static bool has_cookie(struct server *sv, struct http_request *r)
+{
+    bool twice = false;
+
+    return cookie_of(sv, r, &twice).ptr != NULL;
+}
+
+bool caller_may_be_new(struct server *sv, struct http_request *r)
+{
+    unsigned char hash[TOKEN_HASH_SIZE];
+    bool twice = false;
+    struct slice secret = cookie_of(sv, r, &twice);
+
+    if (secret.ptr)
+        return !twice && secret_hash(sv->access, secret, hash)
+               && !sessions_find(sv->sessions, hash);
+    return access_may_be_new(sv->access, http_header(r, "authorization"));
+}
+
+/* ---- who it is ---- */
+
 const struct bearer *caller_of(struct server *sv, struct http_request *r, const char **ret_why)
 {
+    struct slice authorization = http_header(r, "authorization");
+
+    r->is_by_cookie = false;
     if (http_adopted(r) != 0)
         return helper_bearer(http_adopted(r));
     if (http_header_count(r, "authorization") > 1) {
         *ret_why = "there is more than one Authorization field";
         return access_is_open(sv->access) ? access_who(sv->access, SLICE_NONE, 0, ret_why) : NULL;
     }
-    return access_who(sv->access, http_header(r, "authorization"), server_now(sv), ret_why);
+    r->is_by_cookie = !authorization.ptr && has_cookie(sv, r);
+    if (r->is_by_cookie) {
+        const struct session_row *row = caller_session(sv, r, ret_why);
+        return row ? session_bearer(row, sv->access, server_now(sv), ret_why) : NULL;
+    }
+    return access_who(sv->access, authorization, server_now(sv), ret_why);
 }
 
 const struct bearer *caller_recheck(struct server *sv, struct http_request *r)

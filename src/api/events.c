@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "api/body.h"
+#include "api/caller.h"
 #include "api/handlers.h"
 #include "api/room.h"
 #include "base/list.h"
@@ -102,10 +103,9 @@ void stream_end(struct stream *st)
 void stream_recheck(struct stream *st)
 {
     struct server *sv = st->ev->server;
-    struct slice authorization = http_header(st->x.http, "authorization");
     const char *why = NULL;
 
-    if (st->begun && !access_who(sv->access, authorization, server_now(sv), &why))
+    if (st->begun && !caller_of(sv, st->x.http, &why))
         stream_end(st);
 }
 

@@ -20,6 +20,17 @@ handler_fn work_post;
 handler_fn attempt_post;
 handler_fn heartbeats_post;
 
+/* sessions.c */
+handler_fn session_post;
+handler_fn session_get;
+handler_fn session_end;
+handler_fn session_code_post;
+handler_fn sessions_list_get;
+handler_fn session_delete;
+
+/* overview.c */
+handler_fn overview_get;
+
 /* approvals.c, approval_links.c, approval_open.c */
 handler_fn approvals_list;
 handler_fn approval_approve;

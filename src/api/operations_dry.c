@@ -5,6 +5,7 @@
  */
 
 #include "api/operations.h"
+#include "core/items.h"
 #include "core/reason.h"
 #include "definition/registry.h"
 #include "node/exchange.h"
@@ -15,6 +16,7 @@
 #include "operations/operation.h"
 #include "store/codec/codec.h"
 #include "store/job.h"
+#include "tasks/tasks.h"
 #include "json/json.h"
 
 enum {
@@ -80,18 +82,38 @@ static void signal_refusal(struct buf *b, const struct operation *op, const stru
         operation_obstacle(b, o, t);
 }
 
+enum { UNIT_UNREAD = -2 };
+
+/* The unit of a step, or of an item at work. -1: there is no such step. */
+static int unit_named(const struct workflow *w, const struct task *t, struct slice name)
+{
+    int step = workflow_step_index(w, name);
+    struct slice of;
+    uint32_t item = 0;
+
+    if (step >= 0 || !item_name_split(name, &of, &item))
+        return step;
+    step = workflow_step_index(w, of);
+    if (step < 0 || !t->steps[step].items)
+        return -1;
+    int unit = items_slot(w, t, (uint16_t)step, item);
+    return unit >= 0 ? unit : UNIT_UNREAD;
+}
+
 /* Why nothing would be done; empty: it would. */
 static void refusal(struct buf *b, const struct dry_run *d, const struct workflow *w,
                     const struct task *t)
 {
     const struct operation *op = &d->op;
-    int step = op->step.ptr ? workflow_step_index(w, op->step) : -1;
+    int step = op->step.ptr ? unit_named(w, t, op->step) : -1;
     bool stands = op->kind == ASK_CANCEL /* for an operator, not for the submitter */
                   && (t->state == TASK_ERROR || t->state == TASK_PROCESSED);
     uint16_t at = 0;
 
     if (op->kind == ASK_SIGNAL) {
         signal_refusal(b, op, w, t);
+    } else if (step == UNIT_UNREAD) {
+        buf_str(b, "the item has ended or not begun: a dry run does not read it");
     } else if (op->step.ptr && step < 0) {
         buf_fmt(b, "the task has no step \"%.*s\"", SLICE_ARG(slice_cut(op->step, ASK_NAME_TOLD)));
     } else if (is_so_already(op, t, step)) {

@@ -16,7 +16,8 @@ struct api {
     const struct bearer *bearer;
     struct events *events;
     struct batches *batches;
-    struct backup *backup; /* NULL: none is being made */
+    struct backup *backup;   /* NULL: none is being made */
+    struct console *console; /* NULL: there is none, or it is not wanted */
 };
 
 #endif

@@ -9,7 +9,9 @@
 #include "api/body.h"
 #include "api/caller.h"
 #include "api/handlers.h"
+#include "api/pages.h"
 #include "api/room.h"
+#include "api/sessions.h"
 #include "api/signals.h"
 #include "api/tasks.h"
 #include "api/work.h"
@@ -172,6 +174,7 @@ static const struct route routes[] = {
     {"POST", "v1/agents/*/breaker", breaker_post, ROLE_REPAIR, 0},
     {"GET", "v1/nodes", nodes_get, ROLE_BEARER, 0},
     {"GET", "v1/stats", stats_get, ROLE_READ, 0},
+    {"GET", "v1/overview", overview_get, ROLE_READ, 0},
     {"GET", "v1/alerts", alerts_list, ROLE_READ, QUERY},
     {"GET", "v1/locks", locks_list, ROLE_READ, QUERY},
     {"POST", "v1/alerts/*/acknowledge", alert_acknowledge, ROLE_REPAIR, 0},
@@ -188,17 +191,26 @@ static const struct route routes[] = {
     {"POST", "v1/tokens/*/rotate", token_rotate, ROLE_ADMIN, 0},
     {"PUT", "v1/tokens/*", token_put, ROLE_ADMIN, 0},
     {"DELETE", "v1/tokens/*", token_delete, ROLE_ADMIN, 0},
+    /* With a token, or with a code that stands for one. */
+    {"POST", "v1/session", session_post, ROLE_ANYBODY, 0},
+    {"GET", "v1/session", session_get, ROLE_BEARER, 0},
+    {"DELETE", "v1/session", session_end, ROLE_BEARER, 0},
+    {"POST", "v1/session/codes", session_code_post, ROLE_BEARER, 0},
+    {"GET", "v1/sessions", sessions_list_get, ROLE_BEARER, 0},
+    {"DELETE", "v1/sessions/*", session_delete, ROLE_BEARER, 0},
     {"GET", "metrics", metrics_get, ROLE_READ, 0},
     {"GET", "healthz", healthz_get, ROLE_ANYBODY, QUERY},
     {"GET", "readyz", readyz_get, ROLE_ANYBODY, QUERY},
 };
 
-_Static_assert(COUNT_OF(routes) < ROUTES_MAX, "the last number is of what matches none");
+_Static_assert(COUNT_OF(routes) <= ROUTE_PAGES, "the last numbers are of what is not in the table");
 
 void route_label(struct buf *b, unsigned number)
 {
     if (number < COUNT_OF(routes))
         buf_fmt(b, "method=\"%s\",route=\"/%s\"", routes[number].method, routes[number].path);
+    else if (number == ROUTE_PAGES)
+        buf_str(b, "method=\"GET\",route=\"console\"");
     else
         buf_str(b, "method=\"any\",route=\"none\"");
 }
@@ -301,10 +313,16 @@ static const struct route *route_of(struct http_request *r, bool *ret_path_is_kn
 
 static void route_again(struct server *sv, struct http_request *r);
 
-/* Another node may have made its token a moment ago. */
-static bool may_be_new(struct server *sv, struct http_request *r)
+static bool method_reads(const struct http_request *r)
 {
-    return access_may_be_new(sv->access, http_header(r, "authorization"));
+    return slice_is(r->method, "GET") || slice_is(r->method, "HEAD");
+}
+
+/* A browser adds the cookie to whatever a page of this site sends, but only a page of the console
+ * adds a field of its own (a page of another site would have to ask first, and is refused). */
+static bool is_by_page(const struct http_request *r)
+{
+    return !r->is_by_cookie || method_reads(r) || slice_is(http_header(r, "intact-console"), "1");
 }
 
 /* Clients without a token learn nothing of what exists: only a good token gets a 404 or 405. */
@@ -322,6 +340,11 @@ static bool is_let_in(struct server *sv, struct http_request *r, const struct pa
         http_problem(r, 404, "no-route", "there is nothing at %.*s", SLICE_ARG(r->path));
     else if (!rt)
         answer_wrong_method(r);
+    else if (p->bearer && !is_by_page(r))
+        http_problem(
+            r, 403, "no-console-header",
+            "a change with the cookie of a session needs the header \"Intact-Console: 1\", "
+            "which pages of other sites cannot send");
     else if (p->bearer && !access_may(p->bearer, rt->may, http_segment(r, 2)))
         answer_forbidden(sv, r, p->bearer, rt);
     else if (!(rt->how & QUERY) && !parameters_ok(r, NAMES(NULL)))
@@ -430,13 +453,26 @@ static void route_again(struct server *sv, struct http_request *r)
 /* Such a link is in a mail that another page shows: opening it may come from there. */
 static bool opens_link(const struct http_request *r)
 {
-    return (slice_is(r->method, "GET") || slice_is(r->method, "HEAD"))
-           && path_matches("v1/approvals/*", r->path);
+    return method_reads(r) && path_matches("v1/approvals/*", r->path);
 }
 
-/* What needs no token to be refused. */
-static bool is_refused_at_once(struct server *sv, struct http_request *r)
+static bool is_of_api(struct http_request *r)
 {
+    static const char versioned[] = "/v1/";
+    bool path_is_known = false;
+
+    if (r->path.len >= sizeof versioned - 1
+        && memcmp(r->path.ptr, versioned, sizeof versioned - 1) == 0)
+        return true; /* nearly all are */
+    (void)route_of(r, &path_is_known);
+    return path_is_known || slice_is(http_segment(r, 0), "v1");
+}
+
+/* What needs no token to be answered, or to be refused. */
+static bool is_answered_at_once(struct server *sv, struct http_request *r)
+{
+    if (!is_of_api(r) && pages_answer(sv, r))
+        return true;
     /* A page in a browser may not use this server as its own, by whatever name it reaches it. */
     if (opens_link(r) ? door_host_is_foreign(sv, r) : door_is_foreign(sv, r)) {
         http_problem(r, 403, "foreign",
@@ -453,10 +489,11 @@ void route(void *arg, struct http_request *r)
     struct passage p;
 
     metrics_request_begins(r);
-    if (is_refused_at_once(sv, r))
+    if (is_answered_at_once(sv, r))
         return;
     const char *why = passage_find(sv, r, &p);
-    if (is_unauthenticated(&p) && may_be_new(sv, r) && unknown_tokens_hold(sv, r, route_again))
+    if (is_unauthenticated(&p) && caller_may_be_new(sv, r)
+        && unknown_tokens_hold(sv, r, route_again))
         return;
     if (is_let_in(sv, r, &p, why) && !fair_holds(sv->fair, quota_share(r->account), r))
         serve(sv, r, &p);
@@ -483,10 +520,10 @@ bool route_head(void *arg, struct http_request *r)
     struct passage p;
 
     metrics_request_begins(r);
-    if (is_refused_at_once(sv, r))
+    if (is_answered_at_once(sv, r))
         return false;
     const char *why = passage_find(sv, r, &p);
-    if (is_unauthenticated(&p) && may_be_new(sv, r) && unknown_tokens_may_hold(sv)) {
+    if (is_unauthenticated(&p) && caller_may_be_new(sv, r) && unknown_tokens_may_hold(sv)) {
         if (http_limit_body(r, UNKNOWN_TOKEN_BODY_MAX, false))
             return true; /* it is held when it is whole */
         if (unknown_tokens_hold(sv, r, route_again))
@@ -502,6 +539,8 @@ bool route_head(void *arg, struct http_request *r)
         return signal_url_head(sv, r);
     if (p.route && p.route->serve == approval_link_post)
         return approval_link_head(sv, r);
+    if (p.route && p.route->serve == session_post)
+        return session_head(r);
     if (p.route && p.route->may == ROLE_ANYBODY) {
         /* It reads no body, and a client without a token gets no room for one. */
         if (is_let_in(sv, r, &p, why))

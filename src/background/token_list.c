@@ -1,6 +1,7 @@
 /*
- * Keeps the tokens in memory equal to those in the store: reads all of them again whenever they
- * have changed, until that succeeds. Changes themselves are made by api/tokens.c.
+ * Keeps the tokens and sessions in memory equal to those in the store: reads all of them again
+ * whenever they have changed, until that succeeds. Changes themselves are made by api/tokens.c and
+ * api/sessions.c.
  */
 
 #include "background/token_list.h"
@@ -11,6 +12,7 @@
 #include "node/access.h"
 #include "node/node.h"
 #include "node/part.h"
+#include "node/sessions.h"
 #include "store/job.h"
 
 enum { RELOAD_MS = 500 };
@@ -20,6 +22,8 @@ void token_list_read(struct store *st, struct arena *a, struct token_list *ret)
     struct error e = {0};
 
     ret->err = st->ops->token_list(st, a, &ret->rows, &ret->count, &e);
+    if (ret->err == ERR_OK)
+        ret->err = st->ops->sessions->list(st, a, &ret->sessions, &ret->session_count, &e);
 }
 
 struct token_reload {
@@ -56,6 +60,7 @@ void token_list_apply(struct server *sv, const struct token_list *list)
     }
     sv->background->token_reload->stale = false;
     access_load(sv->access, list->rows, list->count);
+    sessions_load(sv->sessions, list->sessions, list->session_count);
     sv->tokens_changed(sv);
 }
 
@@ -121,13 +126,19 @@ void token_list_check_generation(struct server *sv, uint64_t generation)
 enum err token_list_load(struct server *sv, struct error *e)
 {
     struct store *st = sv->config.store;
+    struct session_row *sessions = NULL;
     struct token_row *rows = NULL;
     struct arena a = {0};
+    size_t session_count = 0;
     size_t count = 0;
 
     enum err err = st->ops->token_list(st, &a, &rows, &count, e);
     if (err == ERR_OK)
+        err = st->ops->sessions->list(st, &a, &sessions, &session_count, e);
+    if (err == ERR_OK) {
         access_load(sv->access, rows, count);
+        sessions_load(sv->sessions, sessions, session_count);
+    }
     arena_fini(&a);
     return err;
 }

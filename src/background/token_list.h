@@ -1,8 +1,8 @@
 #ifndef BACKGROUND_TOKEN_LIST_H
 #define BACKGROUND_TOKEN_LIST_H
 
-/* The tokens in memory: read from the store at the start, and again whenever they have changed
- * there. */
+/* The tokens and the sessions of the console in memory: read from the store at the start, and again
+ * whenever they have changed there. */
 
 #include <uv.h>
 
@@ -15,6 +15,8 @@ struct token_reload;
 struct token_list {
     struct token_row *rows;
     size_t count;
+    struct session_row *sessions; /* and codes */
+    size_t session_count;
     enum err err;
 };
 

@@ -55,6 +55,7 @@ const struct verb *const verbs[] = {
     &verb_workflow_get,
     &verb_workflow_list,
     &verb_validate,
+    &verb_test,
 
     &verb_schedule_put,
     &verb_schedule_list,
@@ -67,6 +68,7 @@ const struct verb *const verbs[] = {
     &verb_schedule_delete,
 
     &verb_top,
+    &verb_console,
     &verb_agent_list,
     &verb_agent_get,
     &verb_agent_set,

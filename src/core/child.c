@@ -40,7 +40,7 @@ void child_stop(struct decision *d, struct step *s)
         s->child.state = CHILD_RUNNING;
         s->error = (struct fault_note){0};
     }
-    d->tells = true;
+    d->others = true;
 }
 
 enum answer child_is_late(struct decision *d)
@@ -87,7 +87,7 @@ static void undo_children(struct decision *d)
         begin_undo(s);
         step_move(s, STEP_UNDOING);
         s->child.wish = WISH_UNDO;
-        d->tells = true;
+        d->others = true;
     }
 }
 
@@ -110,6 +110,7 @@ static void go_on(struct decision *d)
 
     if (d->t->closed_at != 0 || !stopped_by_children(d->w, d->t, &stop))
         return;
+    d->others = true;
     if (stop == STOP_UNDO)
         continue_to_undo(d);
     else
@@ -133,7 +134,7 @@ void children_reopen(struct decision *d)
     for (uint16_t i = 0; i < task_unit_count(d->t); i++) {
         struct step *s = &d->t->steps[i];
         if (s->slot == SLOT_RESTING || s->child.wish != WISH_CLOSE || s->state == STEP_UNDONE
-            || (!undo && s->state != STEP_WAITING))
+            || !child_is_open(&s->child) || (!undo && s->state != STEP_WAITING))
             continue;
         s->child.wish = s->state == STEP_UNDOING ? WISH_UNDO : undo ? WISH_STOP : WISH_NONE;
     }

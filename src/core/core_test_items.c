@@ -30,12 +30,14 @@ void kit_graph_slots(struct graph *g)
             continue;
         s->each.step = i;
         s->each.slots_at = g->w.step_count + g->w.slot_count;
-        s->each.slot_count = s->each.concurrency * 2;
+        s->each.slot_count = each_slots(s->each.concurrency);
         for (uint16_t k = 0; k < s->each.slot_count; k++) {
             CHECK(g->w.slot_count < GRAPH_SLOTS, "too many slots");
             struct workflow_step *slot = &g->steps[g->w.step_count + g->w.slot_count++];
             *slot = *s;
-            slot->kind = KIND_CALL;
+            slot->kind = s->child.workflow.ptr ? KIND_TASK : KIND_CALL;
+            if (slot->kind == KIND_TASK)
+                g->w.child_step_count++;
             slot->each.slot_count = 0;
         }
         s->repeat = (struct repeat_rule){0};
@@ -53,6 +55,7 @@ static void add_up(struct items *n, const struct kit *k, uint16_t step, const st
     n->effects += step_has_effect(item);
     n->doubts += step_in_doubt(item);
     n->to_undo += step_needs_undo(&k->g.steps[k->g.steps[step].each.slots_at], item);
+    n->contradicted += step_resolve_is_contradicted(item);
 }
 
 static bool is_in_slot(const struct kit *k, uint16_t step, uint32_t item)
@@ -80,7 +83,7 @@ static void check_sums(const struct kit *k, uint16_t step)
             add_up(&n, k, step, &k->steps[u]);
     CHECK(n.completed == in->completed && n.failed == in->failed && n.skipped == in->skipped
               && n.undone == in->undone && n.effects == in->effects && n.doubts == in->doubts
-              && n.to_undo == in->to_undo,
+              && n.to_undo == in->to_undo && n.contradicted == in->contradicted,
           "%s: the sums of its items", k->about);
 }
 
@@ -99,6 +102,29 @@ void kit_store_items(struct kit *k)
     }
     items_stored(&k->g.w, &k->t);
     CHECK(task_valid(&k->g.w, &k->t), "%s: valid when it is stored", k->about);
+}
+
+/* An event of an item at rest: its row is brought, as by whoever calls decide(). */
+static void hold(struct kit *k, const struct event *ev)
+{
+    uint16_t unit = (uint16_t)ev->step;
+
+    item_hold(&k->g.w, &k->t, unit, ev->row);
+    memcpy(k->attempts[unit], ev->row->attempts, sizeof k->attempts[0]);
+    k->steps[unit].attempts = k->attempts[unit];
+    k->steps[unit].attempt_cap = ATTEMPTS_KEPT;
+    k->held = unit;
+}
+
+void kit_let_go(struct kit *k)
+{
+    if (k->held && !k->fx.changed) {
+        item_let_go(&k->g.w, &k->t, k->held);
+        memset(k->attempts[k->held], 0, sizeof k->attempts[0]);
+        k->steps[k->held].attempts = k->attempts[k->held];
+        k->steps[k->held].attempt_cap = ATTEMPTS_KEPT;
+    }
+    k->held = 0;
 }
 
 void kit_after_items(struct kit *k, const struct event *ev)
@@ -166,6 +192,9 @@ void kit_aim_item(struct kit *k, struct event *ev, const char *which, const char
     CHECK(item < KIT_ITEMS, "%s: item %u", k->about, item);
     ev->step = slot_of(k, step, item);
     ev->row = &k->rows[step][item].item;
+    if (k->rows[step][item].is_there && k->steps[ev->step].slot == SLOT_FREE
+        && ev->kind != EVENT_BRING && ev->kind != EVENT_START)
+        hold(k, ev);
 }
 
 size_t kit_tell_items(const struct kit *k, uint16_t step, char *got, size_t size)

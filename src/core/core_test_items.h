@@ -16,6 +16,9 @@ void kit_after_items(struct kit *k, const struct event *ev);
 
 void kit_store_items(struct kit *k);
 
+/* After an event that changed nothing: the row that it concerned is where it was. */
+void kit_let_go(struct kit *k);
+
 /* The unit of an event of a step that the script names: "a", or "a.1" for an item. `count`: of a
  * list that begins, or NULL. */
 void kit_aim_item(struct kit *k, struct event *ev, const char *which, const char *count);

@@ -340,7 +340,8 @@ enum answer kit_event(struct kit *k, const struct event *ev)
     bool ended = task_state_is_end(k->t.state) && k->t.state != before.t.state;
     CHECK(k->fx.ended == ended, "%s: ended", k->about);
     CHECK(task_valid(&k->g.w, &k->t), "%s: valid", k->about);
-    if (answer == ANSWER_ACCEPTED && k->t.slot_count > 0)
+    kit_let_go(k);
+    if (k->fx.changed && k->t.slot_count > 0)
         kit_after_items(k, ev);
     return answer;
 }

@@ -13,7 +13,7 @@
 #include "core/retry.h"
 #include "core/undo.h"
 
-enum { GRAPH_STEPS = 6, GRAPH_SLOTS = 8, GRAPH_UNITS = GRAPH_STEPS + GRAPH_SLOTS };
+enum { GRAPH_STEPS = 6, GRAPH_SLOTS = 10, GRAPH_UNITS = GRAPH_STEPS + GRAPH_SLOTS };
 
 /*
  * A workflow made from text: "by=60s a b2!<a c?<ab". Steps are letters, the first is `a` and has
@@ -82,7 +82,8 @@ struct kit {
     struct attempt attempts[GRAPH_UNITS][ATTEMPTS_KEPT];
     struct items items[GRAPH_STEPS];
     struct kit_row rows[GRAPH_STEPS][KIT_ITEMS];
-    bool is_slow; /* what comes to rest is not stored until the script says so */
+    uint16_t held; /* the slot of an item at rest that the event concerns; 0: none */
+    bool is_slow;  /* what comes to rest is not stored until the script says so */
     struct signal signals[KIT_SIGNALS];
     char keys[KIT_SIGNALS][4]; /* of scripts */
     struct vote votes[KIT_VOTES];

@@ -166,13 +166,14 @@ static enum answer answer_to_ended(const struct attempt *a)
 
 /* An operator resolved the step as having no effect, and then a result says that it took effect.
  * Normally that counts like any other effect. An operator is needed if the task can no longer undo
- * it, or if the step has another key by now. */
+ * it, as all other items of the list are undone, or if the step has another key by now. */
 static void contradict_resolve(struct decision *d, const struct step *s, uint32_t generation)
 {
     enum undo_kind undo = d->w->steps[d->ev->step].undo_kind;
-    bool past =
-        d->t->direction == DIRECTION_UNDO
-        && (undo == UNDO_PIVOT || (d->t->state == TASK_COMPENSATED && s->state != STEP_UNDONE));
+    const struct step *list = &d->t->steps[unit_step(d->w, (uint16_t)d->ev->step)];
+    bool ended = d->t->state == TASK_COMPENSATED || (list != s && list->state == STEP_UNDONE);
+    bool past = d->t->direction == DIRECTION_UNDO
+                && (undo == UNDO_PIVOT || (ended && s->state != STEP_UNDONE));
 
     if (undo == UNDO_NONE || (!past && generation == s->generation))
         return;
@@ -596,13 +597,10 @@ static bool names_a_step(enum event_kind k)
            && k != EVENT_PARENT_RESUME;
 }
 
-/* The operator's verbs may change any step. The end of a task also ends its pause, which moves the
- * times of all steps. */
-static bool may_change_any_step(const struct decision *d)
+/* The operator's verbs may change any step, and so may what a parent tells. */
+static bool may_change_any_step(enum event_kind k)
 {
-    if (d->t->ended_at != 0)
-        return true;
-    switch (d->ev->kind) {
+    switch (k) {
     case EVENT_START:
     case EVENT_NOT_SENT:
     case EVENT_SEND_AGAIN:
@@ -624,8 +622,8 @@ static bool may_change_any_step(const struct decision *d)
     case EVENT_RELEASE:
     case EVENT_HASTEN:
     case EVENT_BRING:
-        return false;
     case EVENT_CHILD:
+        return false;
     case EVENT_PARENT:
     case EVENT_PARENT_PAUSE:
     case EVENT_PARENT_RESUME:
@@ -648,7 +646,14 @@ static bool may_change_any_step(const struct decision *d)
     UNREACHABLE();
 }
 
-/* What is in no slot has rows, which the caller looks up, or has not begun. */
+/* What may still happen to an item at rest. */
+static bool reaches_rest(enum event_kind k)
+{
+    return k == EVENT_RESULT || k == EVENT_ELSEWHERE || k == EVENT_RETRY || k == EVENT_SKIP
+           || k == EVENT_CORRECT || k == EVENT_SUPPLY || k == EVENT_RESOLVE || k == EVENT_CHILD;
+}
+
+/* What is in no slot has rows, which the caller looks up (item_hold), or has not begun. */
 static bool is_there(const struct decision *d)
 {
     const struct step *s = d->ev->step >= 0 ? &d->t->steps[d->ev->step] : NULL;
@@ -658,29 +663,37 @@ static bool is_there(const struct decision *d)
     if (!s || !unit_is_slot(d->w, d->ev->step))
         return d->ev->kind != EVENT_BRING;
     begins |= d->ev->kind == EVENT_BEGIN && d->w->steps[d->ev->step].kind == KIND_TASK;
-    if (s->slot == SLOT_RESTING) /* on the way back, what it needs is settled */
-        return d->t->direction == DIRECTION_FORWARD
-               && (d->ev->kind == EVENT_RESULT || d->ev->kind == EVENT_ELSEWHERE);
+    if (s->slot == SLOT_RESTING)
+        return reaches_rest(d->ev->kind);
     return s->slot != SLOT_FREE || begins;
 }
 
-/* The same for an item. Its step is told what has become of it. */
-static enum answer happen_to_item(struct decision *d)
+/* After an event of an item: its step is told what has become of it. */
+static void tell_step(struct decision *d, enum answer answer, const struct item_tally *before)
 {
     uint16_t unit = (uint16_t)d->ev->step;
 
-    item_recount(d, -1);
-    enum answer answer = happen(d);
     item_recount(d, 1);
-    if (answer == ANSWER_ACCEPTED || answer == ANSWER_LATE)
+    if (answer != ANSWER_ACCEPTED && answer != ANSWER_LATE)
+        return;
+    if (d->others)
         items_tally(d->w, d->t, unit_step(d->w, unit));
-    return answer;
+    else
+        item_changed(d, unit, before);
+}
+
+/* Children of items were perhaps told something, so that those that had stopped go on. */
+static void tally_children(const struct workflow *w, struct task *t)
+{
+    for (uint16_t i = 0; w->slot_count > 0 && w->child_step_count > 0 && i < w->step_count; i++)
+        if (w->steps[i].kind == KIND_EACH && w->steps[w->steps[i].each.slots_at].kind == KIND_TASK)
+            items_tally(w, t, i);
 }
 
 enum answer decide(const struct workflow *w, struct task *t, const struct event *event, int64_t now,
                    struct effects *fx)
 {
-    struct decision d = {w, t, event, now, fx, false};
+    struct decision d = {w, t, event, now, fx, may_change_any_step(event->kind)};
     enum direction before = t->direction;
 
     ASSERT(now > 0);
@@ -689,7 +702,14 @@ enum answer decide(const struct workflow *w, struct task *t, const struct event 
         || (event->step < 0 && names_a_step(event->kind)) || !is_there(&d))
         return ANSWER_UNKNOWN;
     bool of_item = event->step >= 0 && unit_is_slot(w, event->step);
-    enum answer answer = of_item ? happen_to_item(&d) : happen(&d);
+    struct item_tally counted;
+    if (of_item) {
+        counted = item_counts(&d, (uint16_t)event->step);
+        item_recount(&d, -1);
+    }
+    enum answer answer = happen(&d);
+    if (of_item)
+        tell_step(&d, answer, &counted);
     if (answer == ANSWER_ACCEPTED)
         fx->changed = true;
     if (fx->changed) {
@@ -701,9 +721,13 @@ enum answer decide(const struct workflow *w, struct task *t, const struct event 
         settle(&d);
         if (may_undo)
             signals_cannot_undo(&d);
+        tally_children(w, t);
     }
     ASSERT(before == DIRECTION_FORWARD || t->direction == DIRECTION_UNDO); /* invariant 8 */
-    if (may_change_any_step(&d) || t->direction != before || d.tells) {
+    d.others |= t->ended_at != 0; /* the end of a pause moves the times of all steps */
+    if (d.others && fx->changed && w->slot_count > 0)
+        items_tally_all(w, t);
+    if (d.others) {
         fx->any_step |= fx->changed;
         ASSERT(task_valid(w, t));
     } else {

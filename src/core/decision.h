@@ -18,7 +18,7 @@ struct decision {
     const struct event *ev;
     int64_t now;
     struct effects *fx;
-    bool tells; /* children were told something: steps other than the event's have changed */
+    bool others; /* steps other than the event's may have changed */
 };
 
 /* ---- settle.c ---- */
@@ -153,6 +153,11 @@ enum answer item_comes_back(struct decision *d);
 /* Called whenever a task is settled: what has ended comes to rest, and steps of which all items
  * have ended end. */
 void items_settle(struct decision *d);
+
+/* What the item in the slot counts for among those of its step (struct item_tally). After a change
+ * of it alone the sums follow from what it counted for before. */
+struct item_tally item_counts(const struct decision *d, uint16_t unit);
+void item_changed(struct decision *d, uint16_t unit, const struct item_tally *before);
 
 /* Before (-1) and after (1) an event of an item that is at rest. */
 void item_recount(struct decision *d, int n);

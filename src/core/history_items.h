@@ -9,7 +9,7 @@
 
 #include "core/core_test_kit.h"
 
-enum { TALE_ITEMS = 3, TALE_UNITS = 7, TALE_ATTEMPTS = 10 };
+enum { TALE_ITEMS = 3, TALE_UNITS = 8, TALE_ATTEMPTS = 10 };
 
 /* What really happened to an item. */
 struct tale_item {
@@ -19,6 +19,8 @@ struct tale_item {
     bool by_hand;     /* an operator says so, or skipped it */
     uint16_t unknown; /* a bit for each forward attempt that may have taken effect */
     bool back;        /* its undo was requested, when it was in doubt at least */
+    bool resolved;    /* an operator said that it did not take effect ... */
+    bool excused;     /* ... which was found wrong when nothing of the step was undone any more */
     uint8_t undone;   /* how often */
     uint8_t running;  /* requests under way: at most one */
 };
@@ -68,6 +70,10 @@ bool tale_has_unstored(const struct tale *n);
 /* What the caller of the core does next: brings the row that the store finds first; NULL: none. */
 const struct step *tale_row_to_bring(const struct tale *n);
 int tale_free_slot(const struct tale *n);
+
+/* Brings the row of an item at rest into a slot, for an event. -1: it has none, is in a slot, or no
+ * slot is free. */
+int tale_hold(struct tale *n, uint32_t item);
 
 /* An event of a unit, with the number of its next, or its latest, attempt. */
 struct event tale_event_at(const struct tale *n, enum event_kind kind, int unit);

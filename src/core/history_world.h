@@ -8,6 +8,7 @@
  */
 
 #include "core/core_test_kit.h"
+#include "core/history_kid.h"
 
 /* Limits: steps of a workflow, and attempts of a step in both directions together. history_fuzz.c
  * sets larger ones. */
@@ -16,7 +17,7 @@
     #define WORLD_ATTEMPTS 12
 #endif
 
-enum { WORLD_SIGNALS = 12, WORLD_VOTES = 12, WORLD_WISHES = 6 };
+enum { WORLD_SIGNALS = 12, WORLD_VOTES = 12 };
 
 enum call_end {
     CALL_OPEN,     /* sent, not answered yet */
@@ -43,24 +44,6 @@ struct world_attempt {
     int64_t began;
     int64_t complete_by;
     uint32_t request; /* which of the step's forward requests */
-};
-
-enum kid_phase { KID_NONE, KID_RUNS, KID_STOPPED, KID_DONE, KID_UNDONE };
-
-/* The present child of a step, as it really is; what it tells follows from that. It does not know
- * what the parent has heard, so it is enough that each word is heard when it is told; but what the
- * parent wants comes late. */
-struct world_kid {
-    uint32_t number;
-    enum kid_phase phase;
-    bool back;   /* it is being undone, or was */
-    bool stands; /* its pivot took effect */
-    bool doubt;  /* it stopped while its pivot was in doubt */
-    bool closed;
-    enum child_wish heard; /* STOP and UNDO stay */
-    enum child_wish sent;  /* what it was told last */
-    uint8_t coming_count;
-    uint8_t coming[WORLD_WISHES]; /* what it was told and has not heard, the oldest first */
 };
 
 struct world_step {
@@ -207,22 +190,6 @@ void world_check_votes(const struct world *w, const struct task *t, const char *
 void world_check_signals(const struct world *w, const struct task *t, const char *(*about)(void));
 
 /* ---- families (history_family.c) ---- */
-
-enum { KID_MOVES = 8 };
-
-/* What a child in that state tells its parent. */
-enum child_state kid_tells(const struct world_kid *k);
-
-/* How the child may be after its next move; or after it heard what it was told first. Returns how
- * many. `pivot`: its step is one. */
-size_t kid_moves(const struct world_kid *k, bool pivot, struct world_kid ret[KID_MOVES]);
-size_t kid_hears(const struct world_kid *k, bool pivot, struct world_kid ret[KID_MOVES]);
-
-/* An operator repaired a child that stopped: it goes on. False: that is not possible. */
-bool kid_repair(struct world_kid *k);
-
-/* A step has another child, or another wish, than before: the child will hear of it. */
-void kid_is_told(struct world_kid *k, const struct child *before, const struct child *is);
 
 /* Whether the end of that child is still to come, and whether it stopped in error, as far as known.
  */

@@ -15,6 +15,11 @@
 #define SLOTS_FOREACH(u, ws) \
     for (uint16_t u = (ws)->each.slots_at; u < (ws)->each.slots_at + (ws)->each.slot_count; u++)
 
+/* Some of them, next to each other. */
+struct units {
+    uint16_t from, end;
+};
+
 static bool is_in_use(const struct step *s)
 {
     return s->slot == SLOT_TAKEN || s->slot == SLOT_BACK;
@@ -26,35 +31,87 @@ static bool item_is_at_work(const struct step *s)
     return s->state == STEP_WAITING || s->state == STEP_RUNNING;
 }
 
-void items_tally(const struct workflow *w, const struct task *t, uint16_t step)
+/* What the unit counts for: by its slot alone. */
+static struct item_tally counts_of(const struct workflow_step *slot, const struct step *s)
+{
+    bool back = s->slot == SLOT_BACK;
+    struct item_tally n = {
+        .free = s->slot == SLOT_FREE,
+        .ahead = (s->slot == SLOT_TAKEN && !step_undo_is_stuck(s))
+                 || (s->slot == SLOT_RESTING && step_needs_undo(slot, s)),
+    };
+
+    if (!is_in_use(s))
+        return n;
+    n.used = 1;
+    n.open = step_is_open(s);
+    n.at_work = back ? s->state != STEP_UNDONE : item_is_at_work(s);
+    n.children = child_is_open(&s->child);
+    n.running = child_runs(&s->child);
+    n.unturned = child_is_open(&s->child) && s->child.state != CHILD_TURNED;
+    n.standing = s->child.state == CHILD_STANDS;
+    n.failed = !back && s->state == STEP_FAILED;
+    n.effects = step_has_effect(s);
+    n.doubts = step_in_doubt(s);
+    n.contradicted = s->resolved > 0 && step_resolve_is_contradicted(s);
+    n.telling = step_is_open(s) || (s->state == STEP_WAITING && step_in_doubt(s))
+                || (child_is_open(&s->child) && s->child.state != CHILD_STUCK);
+    n.to_undo = step_needs_undo(slot, s);
+    n.stuck = step_undo_is_stuck(s);
+    return n;
+}
+
+enum { TALLY_NUMBERS = sizeof(struct item_tally) / sizeof(uint32_t) };
+
+static void tally_add(struct item_tally *sum, const struct item_tally *n)
+{
+    for (size_t i = 0; i < TALLY_NUMBERS; i++)
+        ((uint32_t *)sum)[i] += ((const uint32_t *)n)[i];
+}
+
+static void tally_remove(struct item_tally *sum, const struct item_tally *n)
+{
+    for (size_t i = 0; i < TALLY_NUMBERS; i++)
+        ((uint32_t *)sum)[i] -= ((const uint32_t *)n)[i];
+}
+
+static struct item_tally tally_of(const struct workflow *w, const struct task *t, uint16_t step)
 {
     const struct workflow_step *ws = &w->steps[step];
-    struct item_tally n = {0};
+    struct item_tally sum = {0};
 
-    ASSERT(ws->kind == KIND_EACH);
     SLOTS_FOREACH (u, ws) {
-        const struct step *s = &t->steps[u];
-        bool back = s->slot == SLOT_BACK;
-        n.free += s->slot == SLOT_FREE;
-        n.ahead +=
-            s->slot == SLOT_TAKEN || (s->slot == SLOT_RESTING && step_needs_undo(&w->steps[u], s));
-        if (!is_in_use(s))
-            continue;
-        n.open += step_is_open(s);
-        n.at_work += back ? s->state != STEP_UNDONE : item_is_at_work(s);
-        n.children += child_is_open(&s->child);
-        n.running += child_runs(&s->child);
-        n.unturned += child_is_open(&s->child) && s->child.state != CHILD_TURNED;
-        n.standing += s->child.state == CHILD_STANDS;
-        n.failed += !back && s->state == STEP_FAILED;
-        n.effects += step_has_effect(s);
-        n.doubts += step_in_doubt(s);
-        n.telling += step_is_open(s) || (s->state == STEP_WAITING && step_in_doubt(s))
-                     || (child_is_open(&s->child) && s->child.state != CHILD_STUCK);
-        n.to_undo += step_needs_undo(&w->steps[u], s);
-        n.stuck += back && step_undo_is_stuck(s);
+        const struct item_tally n = counts_of(&w->steps[u], &t->steps[u]);
+        tally_add(&sum, &n);
     }
-    t->steps[step].items->tally = n;
+    return sum;
+}
+
+void items_tally(const struct workflow *w, const struct task *t, uint16_t step)
+{
+    ASSERT(w->steps[step].kind == KIND_EACH);
+    t->steps[step].items->tally = tally_of(w, t, step);
+}
+
+struct item_tally item_counts(const struct decision *d, uint16_t unit)
+{
+    return counts_of(&d->w->steps[unit], &d->t->steps[unit]);
+}
+
+void item_changed(struct decision *d, uint16_t unit, const struct item_tally *before)
+{
+    struct item_tally *sum = &d->t->steps[unit_step(d->w, unit)].items->tally;
+    const struct item_tally n = item_counts(d, unit);
+
+    tally_remove(sum, before);
+    tally_add(sum, &n);
+}
+
+void items_tally_all(const struct workflow *w, const struct task *t)
+{
+    for (uint16_t i = 0; i < w->step_count; i++)
+        if (w->steps[i].kind == KIND_EACH)
+            items_tally(w, t, i);
 }
 
 int items_slot(const struct workflow *w, const struct task *t, uint16_t step, uint32_t item)
@@ -128,6 +185,7 @@ static void count_resting(struct items *in, const struct workflow_step *ws, cons
     in->effects += (uint32_t)(step_has_effect(s) ? n : 0);
     in->doubts += (uint32_t)(step_in_doubt(s) ? n : 0);
     in->to_undo += (uint32_t)(step_needs_undo(ws, s) ? n : 0);
+    in->contradicted += (uint32_t)(s->resolved > 0 && step_resolve_is_contradicted(s) ? n : 0);
 }
 
 /* What has begun and waits is not tried (again). */
@@ -143,6 +201,7 @@ static void comes_to_rest(struct decision *d, uint16_t unit)
 {
     struct step *s = &d->t->steps[unit];
     struct items *in = d->t->steps[unit_step(d->w, unit)].items;
+    const struct item_tally before = item_counts(d, unit);
 
     ASSERT(is_in_use(s));
     ASSERT(!step_is_open(s));
@@ -151,6 +210,7 @@ static void comes_to_rest(struct decision *d, uint16_t unit)
     s->wait_until = 0;
     s->slot = SLOT_RESTING;
     count_resting(in, &d->w->steps[unit], s, 1);
+    item_changed(d, unit, &before);
 }
 
 /* ---- forward ---- */
@@ -190,21 +250,43 @@ static bool stays_in_slot(const struct workflow_step *ws, const struct items *in
            && in->tally.failed <= ws->each.concurrency;
 }
 
+static void rest_if_ended(struct decision *d, uint16_t step, uint16_t unit)
+{
+    const struct step *item = &d->t->steps[unit];
+    const struct items *in = d->t->steps[step].items;
+
+    if (item->slot != SLOT_TAKEN)
+        return;
+    if (item->state == STEP_COMPLETED || item->state == STEP_SKIPPED
+        || (item->state == STEP_FAILED && !stays_in_slot(&d->w->steps[step], in)))
+        comes_to_rest(d, unit);
+}
+
+/* The slots of the step that may be unlike what they were: that of the event, or all. */
+static struct units changed_units(const struct decision *d, uint16_t step)
+{
+    const struct each_spec *each = &d->w->steps[step].each;
+    int unit = d->ev->step;
+
+    if (d->others)
+        return (struct units){each->slots_at, (uint16_t)(each->slots_at + each->slot_count)};
+    if (unit < 0 || !unit_is_slot(d->w, unit) || unit_step(d->w, (uint16_t)unit) != step)
+        return (struct units){0, 0};
+    return (struct units){(uint16_t)unit, (uint16_t)(unit + 1)};
+}
+
+/* How many have failed decides about each of those that did. */
 static void rest_those_that_ended(struct decision *d, uint16_t step)
 {
     const struct workflow_step *ws = &d->w->steps[step];
-    const struct items *in = d->t->steps[step].items;
+    const struct units changed = changed_units(d, step);
 
-    SLOTS_FOREACH (u, ws) {
-        const struct step *item = &d->t->steps[u];
-        if (item->slot != SLOT_TAKEN)
-            continue;
-        if (item->state == STEP_COMPLETED || item->state == STEP_SKIPPED
-            || (item->state == STEP_FAILED && !stays_in_slot(ws, in))) {
-            comes_to_rest(d, u);
-            items_tally(d->w, d->t, step);
-        }
-    }
+    if (d->t->steps[step].items->tally.failed == 0)
+        for (uint16_t u = changed.from; u < changed.end; u++)
+            rest_if_ended(d, step, u);
+    else
+        SLOTS_FOREACH (u, ws)
+            rest_if_ended(d, step, u);
 }
 
 /* What was tried and waits for its next try is not tried again. */
@@ -316,8 +398,10 @@ static void settle_forward(struct decision *d, uint16_t step)
     const struct items *in = s->items;
 
     rest_those_that_ended(d, step);
-    if (step_has_begun(s) && ws->on_failure == ON_FAILURE_UNDO && items_are_failing(ws, s))
+    if (step_has_begun(s) && ws->on_failure == ON_FAILURE_UNDO && items_are_failing(ws, s)) {
         stop_children(d, ws);
+        items_tally(d->w, d->t, step);
+    }
     if (!step_has_begun(s) || any_goes_on(d, ws, s))
         return;
     if (in->failed + in->tally.failed > tolerated(ws, in)) {
@@ -339,8 +423,8 @@ uint32_t items_to_bring(const struct workflow *w, const struct task *t, uint16_t
     struct undo_order order;
 
     if (t->direction != DIRECTION_UNDO || t->stop != STOP_NONE || t->state == TASK_ERROR
-        || task_state_is_end(t->state) || t->paused_at != 0 || s->items->to_undo == 0
-        || s->items->tally.ahead > 0)
+        || task_state_is_end(t->state) || t->paused_at != 0 || !step_needs_undo(ws, s)
+        || s->items->to_undo == 0 || s->items->tally.ahead > 0)
         return 0;
     undo_order_make(w, t, &order);
     return order.blocked[step] ? 0 : min_u32(s->items->to_undo, items_places(ws, s));
@@ -353,6 +437,13 @@ bool items_may_be_undone(const struct workflow_step *ws, const struct step *s)
     return n->to_undo > n->stuck || (s->items->to_undo > 0 && n->stuck < ws->each.concurrency);
 }
 
+static void list_goes_back(struct step *step)
+{
+    begin_undo(step);
+    if (step->state != STEP_UNDOING && step->state != STEP_UNDONE)
+        step_move(step, STEP_UNDOING);
+}
+
 enum answer item_comes_back(struct decision *d)
 {
     uint16_t unit = (uint16_t)d->ev->step;
@@ -362,15 +453,14 @@ enum answer item_comes_back(struct decision *d)
     struct step *step = &d->t->steps[at];
 
     if (s->slot != SLOT_FREE || row->item >= step->items->undo_below
-        || items_to_bring(d->w, d->t, at) == 0 || !step_needs_undo(&d->w->steps[unit], row))
+        || items_slot(d->w, d->t, at, row->item) >= 0 || items_to_bring(d->w, d->t, at) == 0
+        || !step_needs_undo(&d->w->steps[unit], row))
         return ANSWER_REFUSED;
     *s = *row;
     s->slot = SLOT_BACK;
     count_resting(step->items, &d->w->steps[unit], s, -1);
     step->items->undo_below = s->item;
-    begin_undo(step);
-    if (step->state != STEP_UNDOING)
-        step_move(step, STEP_UNDOING);
+    list_goes_back(step);
     return ANSWER_ACCEPTED;
 }
 
@@ -380,23 +470,23 @@ static bool is_back_for_nothing(const struct workflow_step *slot, const struct s
     return s->slot == SLOT_BACK && !step_needs_undo(slot, s);
 }
 
-/* Its forward part has ended. */
+/* Its forward part has ended; or its child stopped on its way back, and it was undone by hand. */
 static bool is_left(const struct step *s)
 {
-    return s->slot == SLOT_TAKEN && !child_is_open(&s->child);
+    return s->slot == SLOT_TAKEN && (s->state == STEP_UNDONE || !child_is_open(&s->child));
 }
 
 static void settle_back(struct decision *d, uint16_t step)
 {
     const struct workflow_step *ws = &d->w->steps[step];
+    const struct units changed = changed_units(d, step);
     struct step *s = &d->t->steps[step];
 
-    SLOTS_FOREACH (u, ws) {
+    for (uint16_t u = changed.from; u < changed.end; u++) {
         const struct step *item = &d->t->steps[u];
         if (!step_is_open(item) && (is_left(item) || is_back_for_nothing(&d->w->steps[u], item)))
             comes_to_rest(d, u);
     }
-    items_tally(d->w, d->t, step);
     if (s->state == STEP_UNDOING && !step_needs_undo(ws, s))
         step_move(s, STEP_UNDONE);
 }
@@ -408,6 +498,8 @@ void items_settle(struct decision *d)
     for (uint16_t i = 0; i < d->t->step_count; i++) {
         if (d->w->steps[i].kind != KIND_EACH || d->t->steps[i].begun_at == 0)
             continue;
+        if (d->others)
+            items_tally(d->w, d->t, i);
         if (d->t->direction == DIRECTION_UNDO)
             settle_back(d, i);
         else
@@ -415,19 +507,35 @@ void items_settle(struct decision *d)
     }
 }
 
-/* What is known of an item at rest changes: a result of it is late. */
+/* What is known of an item at rest changes: by a late result, or an operator. Later items than
+ * those that are undone may have to be undone then: a result says that they took effect after all.
+ */
 void item_recount(struct decision *d, int n)
 {
     uint16_t unit = (uint16_t)d->ev->step;
     struct step *s = &d->t->steps[unit];
+    struct items *in = d->t->steps[unit_step(d->w, unit)].items;
 
-    if (s->slot == SLOT_RESTING)
-        count_resting(d->t->steps[unit_step(d->w, unit)].items, &d->w->steps[unit], s, n);
+    if (s->slot != SLOT_RESTING)
+        return;
+    count_resting(in, &d->w->steps[unit], s, n);
+    if (n > 0 && s->item >= in->undo_below && step_needs_undo(&d->w->steps[unit], s))
+        in->undo_below = s->item + 1;
 }
 
 /* ---- operators ---- */
 
-/* One that is to be undone has kept its place. */
+bool item_may_be_repaired(const struct workflow *w, const struct task *t, uint16_t unit)
+{
+    uint16_t at = unit_step(w, unit);
+    const struct step *step = &t->steps[at];
+
+    if (t->steps[unit].slot != SLOT_RESTING)
+        return true;
+    return step_has_begun(step) || step_failure_stops(&w->steps[at], step);
+}
+
+/* One that is to be undone has kept its place. One at rest needs none before it is retried. */
 bool item_retry(struct decision *d, uint16_t unit)
 {
     uint16_t at = unit_step(d->w, unit);
@@ -436,6 +544,8 @@ bool item_retry(struct decision *d, uint16_t unit)
 
     if (!back && d->t->steps[at].items->tally.at_work >= d->w->steps[at].each.concurrency)
         return false;
+    if (!back)
+        s->slot = SLOT_TAKEN;
     step_move(s, back ? STEP_UNDOING : STEP_WAITING);
     if (!back && step_is_repeated(&d->w->steps[unit]))
         renew_rounds(s);
@@ -466,7 +576,7 @@ bool items_retry(struct decision *d, uint16_t step)
 }
 
 /* An operator did something to a failed item: its step goes on if that item does, or none is left
- * that failed. */
+ * that failed. Or the operator has undone it. */
 void item_repaired(struct decision *d)
 {
     uint16_t at = unit_step(d->w, (uint16_t)d->ev->step);
@@ -474,7 +584,11 @@ void item_repaired(struct decision *d)
     struct step *step = &d->t->steps[at];
 
     items_tally(d->w, d->t, at);
-    if (step->state != STEP_FAILED || step->direction == DIRECTION_UNDO)
+    if (d->t->direction == DIRECTION_UNDO) {
+        list_goes_back(step);
+        return;
+    }
+    if (step->state != STEP_FAILED)
         return;
     if (d->ev->kind != EVENT_RETRY && items_are_failing(ws, step))
         return;
@@ -490,7 +604,7 @@ void items_leave(struct decision *d, uint16_t step)
 
     SLOTS_FOREACH (u, ws) {
         struct step *s = &d->t->steps[u];
-        if (s->slot != SLOT_TAKEN || !child_is_open(&s->child))
+        if (s->slot != SLOT_TAKEN || s->state != STEP_WAITING || !child_is_open(&s->child))
             continue;
         s->child.wish = WISH_CLOSE;
         step_move(s, STEP_SKIPPED);
@@ -518,6 +632,45 @@ void slot_free(struct step *s)
     *s = (struct step){.attempts = s->attempts, .attempt_cap = s->attempt_cap};
 }
 
+void item_hold(const struct workflow *w, struct task *t, uint16_t unit, const struct step *row)
+{
+    uint16_t at = unit_step(w, unit);
+    struct step *s = &t->steps[unit];
+
+    ASSERT(unit_is_slot(w, unit) && s->slot == SLOT_FREE);
+    ASSERT(row->item < t->steps[at].items->begun && items_slot(w, t, at, row->item) < 0);
+    *s = *row;
+    s->slot = SLOT_RESTING;
+    items_tally(w, t, at);
+}
+
+void item_let_go(const struct workflow *w, struct task *t, uint16_t unit)
+{
+    ASSERT(t->steps[unit].slot == SLOT_RESTING);
+    t->steps[unit] = (struct step){0}; /* the memory of the row's attempts may end */
+    items_tally(w, t, unit_step(w, unit));
+}
+
+int items_free_slot(const struct workflow *w, const struct task *t, uint16_t step)
+{
+    const struct workflow_step *ws = &w->steps[step];
+
+    SLOTS_FOREACH (u, ws)
+        if (t->steps[u].slot == SLOT_FREE)
+            return u;
+    return -1;
+}
+
+static void slot_stored(const struct workflow_step *slot, struct step *s, struct item_tally *sum)
+{
+    const struct item_tally before = counts_of(slot, s);
+
+    slot_free(s);
+    const struct item_tally after = counts_of(slot, s);
+    tally_remove(sum, &before);
+    tally_add(sum, &after);
+}
+
 void items_stored(const struct workflow *w, struct task *t)
 {
     for (uint16_t i = 0; w->slot_count > 0 && i < t->step_count; i++) {
@@ -526,8 +679,7 @@ void items_stored(const struct workflow *w, struct task *t)
             continue;
         SLOTS_FOREACH (u, ws)
             if (t->steps[u].slot == SLOT_RESTING)
-                slot_free(&t->steps[u]);
-        items_tally(w, t, i);
+                slot_stored(&w->steps[u], &t->steps[u], &t->steps[i].items->tally);
     }
 }
 
@@ -536,13 +688,17 @@ static uint32_t at_rest(const struct items *in)
     return in->completed + in->failed + in->skipped + in->undone;
 }
 
-static bool slot_valid(const struct step *s, const struct items *in)
+bool item_slot_valid(const struct workflow *w, const struct task *t, uint16_t unit)
 {
+    const struct step *s = &t->steps[unit];
+    const struct items *in = t->steps[unit_step(w, unit)].items;
+
     switch (s->slot) {
     case SLOT_FREE:
         return s->state == STEP_WAITING && s->attempt_count == 0 && !s->input.json.ptr;
     case SLOT_TAKEN:
-        return s->item < in->begun && s->direction == DIRECTION_FORWARD;
+        return s->item < in->begun
+               && (s->direction == DIRECTION_FORWARD || s->state == STEP_UNDONE);
     case SLOT_BACK:
         return s->item < in->begun;
     case SLOT_RESTING:
@@ -551,26 +707,25 @@ static bool slot_valid(const struct step *s, const struct items *in)
     return false;
 }
 
-/* No item is in two slots, and each that has begun is at rest or in one. */
-static bool slots_valid(const struct workflow_step *ws, const struct task *t,
-                        const struct items *in)
+bool items_slots_valid(const struct workflow *w, const struct task *t, uint16_t step)
 {
     uint64_t seen[ITEMS_MAX / 64 + 1] = {0};
-    uint32_t used = 0;
+    const struct workflow_step *ws = &w->steps[step];
+    const struct items *in = t->steps[step].items;
+    const struct item_tally counted = tally_of(w, t, step);
 
+    if (t->steps[step].begun_at == 0)
+        return true; /* nothing was counted yet */
     SLOTS_FOREACH (u, ws) {
         const struct step *s = &t->steps[u];
-        if (!slot_valid(s, in))
-            return false;
         if (s->slot == SLOT_FREE)
             continue;
         uint64_t bit = UINT64_C(1) << s->item % 64;
         if (seen[s->item / 64] & bit)
             return false;
         seen[s->item / 64] |= bit;
-        used += is_in_use(s);
     }
-    return at_rest(in) + used == in->begun && in->tally.at_work <= ws->each.concurrency;
+    return memcmp(&counted, &in->tally, sizeof counted) == 0;
 }
 
 bool items_valid(const struct workflow *w, const struct task *t, uint16_t step)
@@ -584,11 +739,12 @@ bool items_valid(const struct workflow *w, const struct task *t, uint16_t step)
         return false;
     if (s->begun_at == 0)
         return in->begun == 0 && in->list.count == 0;
-    if (!slots_valid(ws, t, in))
+    if (at_rest(in) + in->tally.used != in->begun || in->tally.at_work > ws->each.concurrency)
         return false;
     if (s->state == STEP_COMPLETED && !s->supplied)
         return in->completed + in->failed + in->skipped == in->list.count;
     if (s->state == STEP_UNDONE)
-        return in->to_undo == 0 && in->tally.to_undo == 0; /* L2 */
+        return (in->to_undo == 0 && in->tally.to_undo == 0) /* L2 */
+               || step_resolve_is_contradicted(s);
     return true;
 }

@@ -256,10 +256,12 @@ static const struct kit_case verbs[] = {
     {"nor its step", "a{1}", "claim, begin a 1, start a.0, skip a = refused, supply a = refused, "
      "correct a = refused, retry a = refused, resolve a = refused, from a = refused",
      "processing a:waiting(running)"},
-    {"nor one that has not begun, or is at rest", "a{1}",
-     "claim, begin a 2, start a.0, ok a.0, skip a.0 = unknown, skip a.1 = unknown, "
-     "supply a.1 = unknown, correct a.1 = unknown, retry a.1 = unknown, resolve a.0 = unknown, "
-     "from a.1 = unknown, ok a.0 f1 = unknown", "processing a:waiting(completed -)"},
+    {"nor one that has not begun, or has completed", "a{1}",
+     "claim, begin a 2, start a.0, ok a.0, skip a.0 = refused, skip a.1 = unknown, "
+     "supply a.1 = unknown, correct a.1 = unknown, retry a.1 = unknown, resolve a.1 = unknown, "
+     "from a.1 = unknown, from a.0 = unknown, resolve a.0 = refused, correct a.0 = refused, "
+     "retry a.0 = refused, supply a.0 = refused, ok a.0 f1 = repeated",
+     "processing a:waiting(completed -)"},
     {"a step does not start anew from an item", "a{1}",
      "claim, begin a 1, start a.0, notsent a.0, from a.0 = refused", "processing a:waiting(waiting)"},
     {"an input is corrected", "a#{1}",
@@ -310,7 +312,95 @@ static const struct kit_case verbs[] = {
      "retry b, claim, start a.1", "processing a:waiting(completed running) b:waiting"},
 };
 
+static const struct kit_case verbs_at_rest[] = {
+    {"a failed one is retried, when another step stopped the task", "a#{1.} b#",
+     "claim, begin a 2, start a.0, fail a.0, retry a.0 = refused, start b, fail b, retry a.0, claim, "
+     "start a.0, ok a.0", "processing a:waiting(completed -) b:failed"},
+    {"one that failed beyond the places", "a!#{1}",
+     "claim, begin a 3, start a.0, ok a.0, start a.1, fail a.1, start a.2, fail a.2, retry a.2, claim, "
+     "start a.2, ok a.2, retry a.1, claim, start a.1, ok a.1",
+     "processed a:completed(completed completed completed)"},
+    {"but only as many as there are places", "a!#{1}",
+     "claim, begin a 3, start a.0, ok a.0, start a.1, fail a.1, start a.2, fail a.2, retry a.1, "
+     "retry a.2 = refused", "processing a:waiting(completed waiting failed)"},
+    {"one is skipped, another supplied", "a!#{1}",
+     "claim, begin a 4, start a.0, ok a.0, start a.1, fail a.1, start a.2, fail a.2, start a.3, "
+     "fail a.3, skip a.2 = alert, supply a.3 = alert, supply a.1",
+     "processed a:completed(completed completed skipped completed)"},
+    {"so one more may fail", "a#{1:}",
+     "claim, begin a 3, start a.0, fail a.0, skip a.0, start a.1, fail a.1, start a.2, ok a.2",
+     "processed a:completed(skipped failed completed)"},
+    {"an input is corrected before the retry", "a!#{1}",
+     "claim, begin a 3, start a.0, ok a.0, start a.1, fail a.1, start a.2, fail a.2, correct a.2, "
+     "correct a.2 = repeated, retry a.2, claim, start a.2, ok a.2",
+     "error a:failed(completed failed completed)"},
+    {"not once the step has ended", "a#{1.} b<a",
+     "claim, begin a 2, start a.0, fail a.0, start a.1, ok a.1, skip a.0 = refused, supply a.0 = "
+     "refused, correct a.0 = refused, retry a.0 = refused",
+     "processing a:completed(failed completed) b:waiting"},
+    {"nor when it was left", "a#{1} b<a",
+     "claim, begin a 1, start a.0, fail a.0, skip a, claim, supply a.0 = refused, skip a.0 = refused",
+     "processing a:skipped(failed) b:waiting"},
+    {"a doubt is resolved", "a{1.} b#<a",
+     "claim, begin a 2, start a.0, doubt a.0, resolve a.0 = refused, wait 20s, resolve a.0, "
+     "resolve a.0 = repeated, start a.1, ok a.1, undo, bring a, start a.1, ok a.1",
+     "compensated a:undone(failed undone) b:waiting"},
+    {"also on the way back, before its turn", "a{1.} b#<a",
+     "claim, begin a 2, start a.0, doubt a.0, start a.1, ok a.1, undo, bring a, wait 20s, "
+     "resolve a.0, start a.1, ok a.1", "compensated a:undone(failed undone) b:waiting"},
+    {"that of a pivot, and then the task turns back", "a!{1:}",
+     "claim, begin a 3, start a.0, doubt a.0, start a.1, fail a.1, undo = refused, wait 20s, "
+     "resolve a.0, undo", "compensated a:failed(failed failed -)"},
+    {"it is undone by hand", "a{1} b#<a",
+     "claim, begin a 2, start a.0, ok a.0, start a.1, ok a.1, skip a.0 = refused, undo, bring a, "
+     "skip a.0, start a.1, ok a.1", "compensated a:undone(undone undone) b:waiting"},
+    {"if it is the only one, so is the step", "a{1} b#<a",
+     "claim, begin a 1, start a.0, ok a.0, undo, skip a.0, retry a.0 = refused, supply a.0 = refused",
+     "compensated a:undone(undone) b:waiting"},
+    {"what is not stored yet is the same", "a#{1.} b#",
+     "claim, slow, begin a 2, start b, start a.0, fail a.0, fail b, retry, claim, start a.0 = unknown,"
+     " start a.1", "processing a:waiting(failed running) b:waiting"},
+};
+
 static const struct kit_case lates[] = {
+    {"it reaches an item at rest", "a{1.} b#<a",
+     "claim, begin a 1, start a.0, timeout a.0, ok a.0 f1 = late, ok a.0 f1 = late, undo, bring a, "
+     "start a.0, ok a.0", "compensated a:undone(undone) b:waiting"},
+    {"that says that nothing happened", "a{1.} b#<a",
+     "claim, begin a 1, start a.0, timeout a.0, fail a.0 f1 = late, undo",
+     "compensated a:completed(failed) b:waiting"},
+    {"on the way back, too", "a{1.} b#<a",
+     "claim, begin a 2, start a.0, timeout a.0, start a.1, ok a.1, undo, bring a, fail a.0 f1 = late,"
+     " start a.1, ok a.1", "compensated a:undone(failed undone) b:waiting"},
+    {"and a pivot: the task can turn back", "a!{1:}",
+     "claim, begin a 3, start a.0, timeout a.0, start a.1, fail a.1, undo = refused, "
+     "fail a.0 f1 = late, undo", "compensated a:failed(failed failed -)"},
+    {"it turns back by itself", "a!{1:} b",
+     "claim, begin a 3, start b, start a.0, timeout a.0, start a.1, fail a.1, fail a.0 f1 = late stop, "
+     "fail b", "compensated a:failed(failed failed -) b:failed"},
+    {"or it goes forward", "a!{1:} b",
+     "claim, begin a 3, start b, start a.0, timeout a.0, start a.1, fail a.1, ok a.0 f1 = late",
+     "processing/hold a:failed(failed failed -) b:running"},
+    {"a repeated answer changes nothing", "a{1.} b#<a",
+     "claim, begin a 1, start a.0, fail a.0, ok a.0 f1 = repeated",
+     "processing a:completed(failed) b:waiting"},
+    {"nor one of an attempt that was not", "a{1.} b#<a",
+     "claim, begin a 1, start a.0, fail a.0, ok a.0 f2 = unknown",
+     "processing a:completed(failed) b:waiting"},
+    {"the last but one of those that are undone was resolved", "a{1.} b#<a",
+     "claim, begin a 3, start a.0, ok a.0, start a.1, timeout a.1, start a.2, ok a.2, wait 5s, "
+     "resolve a.1, undo, bring a, start a.2, ok a.2, bring a, ok a.1 f1 = late, start a.0, ok a.0, "
+     "bring a, start a.1, ok a.1", "compensated a:undone(undone undone undone) b:waiting"},
+    {"nothing is left to undo: an operator is told", "c a{1.}<c b#<a",
+     "claim, start c, ok c, begin a 2, start a.0, timeout a.0, start a.1, ok a.1, wait 5s, resolve a.0, "
+     "undo, bring a, start a.1, ok a.1, ok a.0 f1 = late alert, start c, ok c",
+     "compensated a:undone(failed undone) b:waiting c:undone"},
+    {"so it is after the end", "a{1.} b#<a",
+     "claim, begin a 2, start a.0, timeout a.0, start a.1, ok a.1, wait 5s, resolve a.0, undo, bring a, "
+     "start a.1, ok a.1, ok a.0 f1 = late alert", "compensated a:undone(failed undone) b:waiting"},
+    {"so is a pivot", "a!{1:}",
+     "claim, begin a 3, start a.0, timeout a.0, start a.1, fail a.1, wait 5s, resolve a.0, undo, "
+     "ok a.0 f1 = late alert", "compensated a:failed(failed failed -)"},
     {"a late result counts while the item is not stored", "a{1.} b#<a",
      "claim, slow, begin a 1, start a.0, timeout a.0, fail a.0 f1 = late, store, undo",
      "compensated a:completed(failed) b:waiting"},
@@ -348,6 +438,12 @@ static void operators_repair_items(void **state)
 {
     (void)state;
     kit_run(verbs, COUNT_OF(verbs));
+}
+
+static void operators_reach_items_at_rest(void **state)
+{
+    (void)state;
+    kit_run(verbs_at_rest, COUNT_OF(verbs_at_rest));
 }
 
 static void late_results_count(void **state)
@@ -511,6 +607,7 @@ int main(void)
         cmocka_unit_test(what_a_failure_of_an_item_means),
         cmocka_unit_test(undo_reaches_every_item_that_needs_it),
         cmocka_unit_test(operators_repair_items),
+        cmocka_unit_test(operators_reach_items_at_rest),
         cmocka_unit_test(late_results_count),
         cmocka_unit_test(the_step_has_the_error_of_its_first_item_that_failed),
         cmocka_unit_test(items_do_not_wait_for_the_same_moment),

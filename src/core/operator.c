@@ -4,6 +4,7 @@
 
 #include "core/reason.h"
 
+#include "core/items.h"
 #include "core/summary.h"
 
 int64_t operator_may_resolve_at(const struct step *s)
@@ -18,14 +19,10 @@ const char *operator_direction_text(const struct task *t)
     return t->state == TASK_ERROR ? ", half undone" : ", being undone";
 }
 
-static bool pivot_completed(const struct workflow *w, const struct task *t, uint16_t *ret)
+static bool find_completed_pivot(const struct workflow *w, const struct task *t, uint16_t *ret)
 {
     for (uint16_t i = 0; i < t->step_count; i++) {
-        enum child_state child = t->steps[i].child.state;
-        if (w->steps[i].undo_kind != UNDO_PIVOT
-            || (t->steps[i].state != STEP_COMPLETED && child != CHILD_STANDS
-                && child != CHILD_PROCESSED
-                && !(w->steps[i].kind == KIND_EACH && step_has_effect(&t->steps[i]))))
+        if (!pivot_completed(w, t, i))
             continue;
         *ret = i;
         return true;
@@ -56,13 +53,13 @@ static enum obstacle obstacle_to_undo(const struct workflow *w, const struct tas
 {
     if (goes_back(t)) /* it is being undone already */
         return t->paused_at ? OBSTACLE_NONE : OBSTACLE_TASK_UNDONE;
-    if (pivot_completed(w, t, ret))
+    if (find_completed_pivot(w, t, ret))
         return OBSTACLE_PIVOT;
     for (uint16_t i = 0; i < t->step_count; i++) {
         const struct step *s = &t->steps[i];
         if (w->steps[i].undo_kind != UNDO_PIVOT || !(step_is_open(s) || pivot_prevents_undo(s)))
             continue;
-        bool child = child_is_open(&s->child);
+        bool child = step_has_open_child(s);
         bool will_tell = s->items ? s->items->tally.telling > 0
                          : child  ? s->child.state != CHILD_STUCK
                                   : step_is_open(s) || s->state == STEP_WAITING;
@@ -75,13 +72,14 @@ static enum obstacle obstacle_to_undo(const struct workflow *w, const struct tas
 
 /* A failed item needs a place, which it has kept only if it is to be undone. */
 static bool may_retry_item(const struct workflow *w, const struct task *t, uint16_t unit,
-                           int64_t clock)
+                           bool by_name, int64_t clock)
 {
     const struct step *s = &t->steps[unit];
     const struct each_spec *each = &w->steps[unit].each;
     bool back = t->direction == DIRECTION_UNDO;
+    bool rests = s->slot == SLOT_RESTING && by_name && !back && item_may_be_repaired(w, t, unit);
 
-    if (s->slot != (back ? SLOT_BACK : SLOT_TAKEN) || step_is_open(s))
+    if ((s->slot != (back ? SLOT_BACK : SLOT_TAKEN) && !rests) || step_is_open(s))
         return false;
     if (s->state == STEP_FAILED && t->state == TASK_ERROR && s->direction == t->direction)
         return back || t->steps[each->step].items->tally.at_work < each->concurrency;
@@ -95,13 +93,14 @@ static bool may_retry_items(const struct workflow *w, const struct task *t, uint
            && t->steps[i].items->tally.failed > 0;
 }
 
-static bool may_retry(const struct workflow *w, const struct task *t, uint16_t i, int64_t now)
+static bool may_retry(const struct workflow *w, const struct task *t, uint16_t i, bool by_name,
+                      int64_t now)
 {
     const struct step *s = &t->steps[i];
     int64_t clock = t->paused_at ? t->paused_at : now;
 
     if (unit_is_slot(w, i))
-        return may_retry_item(w, t, i, clock);
+        return may_retry_item(w, t, i, by_name, clock);
     if (s->items && s->begun_at != 0)
         return may_retry_items(w, t, i);
     if (s->direction != step_next_direction(w, t, i))
@@ -143,7 +142,7 @@ static enum obstacle obstacle_to_retry(const struct workflow *w, const struct ta
 
     for (uint16_t i = 0; i < task_unit_count(t); i++)
         if (step < 0 || step == i)
-            any |= may_retry(w, t, i, now);
+            any |= may_retry(w, t, i, step == i, now);
     if (!any && step >= 0 && step_is_open(&t->steps[step]))
         return OBSTACLE_OPEN;
     if (!any && step >= 0)
@@ -183,6 +182,8 @@ static enum obstacle obstacle_to_skip(const struct workflow *w, const struct tas
         return step_needs_undo(&w->steps[i], s) ? OBSTACLE_NONE : OBSTACLE_ENDED;
     if (t->stop == STOP_UNDO && !w->steps[i].on_undo)
         return OBSTACLE_TASK_UNDONE;
+    if (!item_may_be_repaired(w, t, i))
+        return OBSTACLE_ENDED;
     return s->state == STEP_WAITING || s->state == STEP_FAILED ? OBSTACLE_NONE : OBSTACLE_ENDED;
 }
 
@@ -194,7 +195,9 @@ static enum obstacle obstacle_to_new_key(const struct workflow_step *ws, const s
         return obstacle_of_child(s);
     if (step_in_doubt(s))
         return OBSTACLE_DOUBT;
-    return ws->undo_kind != UNDO_NONE && step_has_effect(s) ? OBSTACLE_EFFECT : OBSTACLE_NONE;
+    if (ws->undo_kind != UNDO_NONE && step_has_effect(s))
+        return OBSTACLE_EFFECT;
+    return items_left_children(s) ? OBSTACLE_CHILD_STOPPED : OBSTACLE_NONE;
 }
 
 static enum obstacle obstacle_to_correct(const struct workflow *w, const struct task *t, int step)
@@ -207,8 +210,9 @@ static enum obstacle obstacle_to_correct(const struct workflow *w, const struct 
         return OBSTACLE_KIND;
     const struct step *s = &t->steps[step];
     enum obstacle o = obstacle_to_new_key(&w->steps[step], s);
-    bool ended =
-        s->state != STEP_WAITING && (s->state != STEP_FAILED || step_has_ended(&w->steps[step], s));
+    bool ended = (s->state != STEP_WAITING
+                  && (s->state != STEP_FAILED || step_has_ended(&w->steps[step], s)))
+                 || !item_may_be_repaired(w, t, (uint16_t)step);
     return o == OBSTACLE_NONE && ended ? OBSTACLE_ENDED : o;
 }
 
@@ -288,10 +292,10 @@ static enum obstacle obstacle_to_pause(const struct task *t, bool resume)
     return (t->paused_at != 0) == resume ? OBSTACLE_NONE : OBSTACLE_STATE;
 }
 
-/* No verb reaches an item that has not begun or is at rest, and none starts anew alone. */
+/* No verb reaches an item that has not begun, and none starts anew alone. */
 static enum obstacle obstacle_of_slot(const struct step *s, enum event_kind verb)
 {
-    if (s->slot != SLOT_TAKEN && s->slot != SLOT_BACK)
+    if (s->slot == SLOT_FREE)
         return OBSTACLE_STATE;
     return verb == EVENT_RETRY_FROM ? OBSTACLE_KIND : OBSTACLE_NONE;
 }

@@ -266,13 +266,15 @@ static void find_failed(const struct search *x, uint16_t i)
         r->count = s->child.number;
 }
 
-/* The first item at hand that stops its step, or the task, or is in doubt; else the step. */
+/* The first item at hand that stops its step, or the task, or is in doubt; else the first whose
+ * child stopped; else the step. */
 static uint16_t failed_item(const struct search *x, uint16_t step)
 {
     const struct each_spec *each = &x->w->steps[step].each;
     bool back = x->t->direction == DIRECTION_UNDO;
     bool stops = step_stops_task(x->w, x->t, step); /* else it may be a pivot in doubt */
     uint16_t found = step;
+    uint16_t child = step;
 
     if (x->w->steps[step].kind != KIND_EACH)
         return step;
@@ -283,8 +285,12 @@ static uint16_t failed_item(const struct search *x, uint16_t step)
                  : s->slot == SLOT_TAKEN && s->state == STEP_FAILED && (stops || step_in_doubt(s));
         if (failed && (found == step || s->item < x->t->steps[found].item))
             found = u;
+        bool held = (s->slot == SLOT_TAKEN || s->slot == SLOT_BACK)
+                    && kind_of_failed(x, u) == REASON_CHILD_STOPPED;
+        if (held && (child == step || s->item < x->t->steps[child].item))
+            child = u;
     }
-    return found;
+    return found == step ? child : found;
 }
 
 static void find_error(const struct search *x)

@@ -185,6 +185,7 @@ void turn_back(struct decision *d)
 
     ASSERT(t->direction == DIRECTION_FORWARD);
     t->direction = DIRECTION_UNDO;
+    d->others = true;
     t->stop = STOP_NONE;
     t->deadline_passed = false;
     t->undo_complete_by = d->w->undo_complete_by_ms ? task_clock(d) + d->w->undo_complete_by_ms : 0;

@@ -8,8 +8,8 @@
 
 bool anything_open(const struct task *t)
 {
-    for (uint16_t i = 0; i < task_unit_count(t); i++)
-        if (step_open_attempt(&t->steps[i]))
+    for (uint16_t i = 0; i < t->step_count; i++)
+        if (step_is_open(&t->steps[i])) /* or an item of it is */
             return true;
     return false;
 }
@@ -31,8 +31,8 @@ bool step_stops_task(const struct workflow *w, const struct task *t, uint16_t i)
 {
     const struct step *s = &t->steps[i];
 
-    if (unit_is_slot(w, i)) /* going forward, its step counts */
-        return s->slot == SLOT_BACK && step_undo_is_stuck(s);
+    if (unit_is_slot(w, i)) /* going forward, its step counts; a child that stopped is not it */
+        return s->slot == SLOT_BACK && s->state == STEP_FAILED && s->direction == DIRECTION_UNDO;
     return s->direction == step_next_direction(w, t, i) && step_failure_stops(&w->steps[i], s);
 }
 
@@ -49,16 +49,21 @@ static bool is_pivot(const struct workflow *w, uint16_t i)
     return w->steps[i].undo_kind == UNDO_PIVOT;
 }
 
+bool pivot_completed(const struct workflow *w, const struct task *t, uint16_t i)
+{
+    const struct step *s = &t->steps[i];
+
+    return is_pivot(w, i)
+           && (s->state == STEP_COMPLETED || s->child.state == CHILD_STANDS
+               || s->child.state == CHILD_PROCESSED
+               || (s->items && (step_has_effect(s) || s->items->tally.standing > 0)));
+}
+
 bool any_pivot_completed(const struct workflow *w, const struct task *t)
 {
-    for (uint16_t i = 0; i < t->step_count; i++) {
-        const struct step *s = &t->steps[i];
-        if (is_pivot(w, i)
-            && (s->state == STEP_COMPLETED || s->child.state == CHILD_STANDS
-                || s->child.state == CHILD_PROCESSED
-                || (s->items && (step_has_effect(s) || s->items->tally.standing > 0))))
+    for (uint16_t i = 0; i < t->step_count; i++)
+        if (pivot_completed(w, t, i))
             return true;
-    }
     return false;
 }
 

@@ -24,6 +24,7 @@ bool step_stops_task(const struct workflow *w, const struct task *t, uint16_t i)
 bool any_step_stops_task(const struct workflow *w, const struct task *t);
 
 /* Also a child that cannot turn back any more. */
+bool pivot_completed(const struct workflow *w, const struct task *t, uint16_t i);
 bool any_pivot_completed(const struct workflow *w, const struct task *t);
 
 /* Whether pivots allow undo. UNRESOLVED: not known yet, because an attempt runs or will be retried.

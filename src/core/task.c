@@ -240,6 +240,8 @@ bool step_is_resolved(const struct step *s)
 
 bool step_resolve_is_contradicted(const struct step *s)
 {
+    if (s->items)
+        return s->items->contradicted + s->items->tally.contradicted > 0;
     for (uint16_t i = 0; i < s->attempt_count; i++) {
         const struct attempt *a = &s->attempts[i];
         if (a->direction == DIRECTION_FORWARD && a->number <= s->resolved
@@ -428,6 +430,10 @@ static bool child_valid(const struct workflow_step *ws, const struct step *s)
  * call does not begin like that. Only an approval that has begun has an input: its question. */
 static bool kind_valid(const struct workflow_step *ws, const struct step *s)
 {
+    if (ws->kind == KIND_CALL)
+        return s->child.number == 0 && s->child.state == CHILD_NONE && s->child.wish == WISH_NONE
+               && s->begun_at == 0 && s->complete_by == 0
+               && (step_is_repeated(ws) ? rounds_valid(s) : has_no_rounds(s));
     if (ws->kind == KIND_TASK)
         return child_valid(ws, s);
     if ((s->child.number != 0 && ws->kind != KIND_EACH) || s->child.state != CHILD_NONE
@@ -437,9 +443,6 @@ static bool kind_valid(const struct workflow_step *ws, const struct step *s)
         return has_no_rounds(s) && s->attempt_count == 0 && s->dropped_count == 0
                && s->begun_at >= 0 && s->complete_by == 0 && s->wait_until == 0 && s->resolved == 0
                && !s->input.json.ptr;
-    if (ws->kind == KIND_CALL)
-        return s->begun_at == 0 && s->complete_by == 0
-               && (step_is_repeated(ws) ? rounds_valid(s) : has_no_rounds(s));
     bool asked = ws->kind == KIND_APPROVE && s->begun_at != 0;
     if (!has_no_rounds(s) || s->attempt_count != 0 || s->dropped_count != 0 || s->begun_at < 0
         || (s->input.json.ptr != NULL) != asked)
@@ -549,14 +552,22 @@ static bool cause_valid(const struct task *t)
     return !c->error.code.ptr || (stopped && c->step >= -1 && c->step < t->step_count);
 }
 
+/* Each child of its items that has not ended had turned back, and stopped. */
+static bool all_children_are_stuck(const struct step *s)
+{
+    const struct item_tally *n = s->items ? &s->items->tally : NULL;
+
+    return n && n->unturned > 0 && n->unturned == n->children - n->running;
+}
+
 /* A pivot that rules out that the task is undone. The child of one may stop in error after it has
  * turned back. */
 static bool pivot_stands(const struct workflow_step *ws, const struct step *s)
 {
     if (ws->undo_kind != UNDO_PIVOT || s->state == STEP_UNDONE)
         return false;
-    if (s->child.state == CHILD_STUCK)
-        return s->state == STEP_COMPLETED;
+    if (s->child.state == CHILD_STUCK || all_children_are_stuck(s))
+        return s->state == STEP_COMPLETED || (s->items && (step_has_effect(s) || step_in_doubt(s)));
     return pivot_prevents_undo(s) && !step_resolve_is_contradicted(s);
 }
 
@@ -664,14 +675,25 @@ static bool votes_valid(const struct workflow *w, const struct task *t)
     return true;
 }
 
+/* Part of the next, for a step with items, or a slot. */
+static bool is_valid_with_items(const struct workflow *w, const struct task *t, uint16_t i)
+{
+    const struct step *s = &t->steps[i];
+
+    if ((s->items != NULL) != (w->steps[i].kind == KIND_EACH)
+        || (s->items && !items_valid(w, t, i)))
+        return false;
+    return unit_is_slot(w, i) ? item_slot_valid(w, t, i) : s->slot == SLOT_FREE;
+}
+
 bool task_step_valid(const struct workflow *w, const struct task *t, uint16_t i)
 {
     const struct step *s = &t->steps[i];
 
     if (!step_valid(s) || !kind_valid(&w->steps[i], s) || !predecessors_valid(w, t, i))
         return false;
-    if ((s->items != NULL) != (w->steps[i].kind == KIND_EACH) || (s->items && !items_valid(w, t, i))
-        || (s->slot != SLOT_FREE && !unit_is_slot(w, i)))
+    if ((w->steps[i].kind == KIND_EACH || s->items || s->slot != SLOT_FREE || unit_is_slot(w, i))
+        && !is_valid_with_items(w, t, i))
         return false;
     if (s->direction == DIRECTION_UNDO && step_next_direction(w, t, i) == DIRECTION_FORWARD)
         return false;
@@ -687,6 +709,9 @@ bool task_valid(const struct workflow *w, const struct task *t)
         return false;
     for (uint16_t i = 0; i < task_unit_count(t); i++)
         if (!task_step_valid(w, t, i))
+            return false;
+    for (uint16_t i = 0; w->slot_count > 0 && i < w->step_count; i++)
+        if (w->steps[i].kind == KIND_EACH && !items_slots_valid(w, t, i))
             return false;
     if (t->signal_count > 0 && !signals_valid(w, t))
         return false;

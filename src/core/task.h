@@ -285,24 +285,26 @@ struct items {
     uint32_t effects;                            /* of them: they took effect, ... */
     uint32_t doubts;                             /* ... or are in doubt ... */
     uint32_t to_undo;                            /* ... and would have to be undone */
+    uint32_t contradicted;                       /* of them: step_resolve_is_contradicted() */
     uint32_t child_base;                         /* their children are numbered from there on */
     uint32_t undo_below;                         /* those from here on need no undo any more, or
                                                   * are at work. It is one more than the last item
                                                   * when the undo begins */
-    /* The same of those in slots, found anew after each change: see items_tally(). */
+    /* The same of those in slots, kept up to date by each change: see items_tally(). */
     struct item_tally {
+        uint32_t used;    /* slots with an item that is not at rest */
         uint32_t at_work; /* they keep a place: forward, those that have not failed */
         uint32_t open;    /* they have a current attempt */
         uint32_t failed;  /* forward */
-        uint32_t effects, doubts, to_undo;
+        uint32_t effects, doubts, to_undo, contradicted;
         uint32_t telling;  /* they run, or are in doubt and will be tried again */
-        uint32_t stuck;    /* their undo failed for good */
+        uint32_t stuck;    /* their undo failed for good, or their child stopped on its way back */
         uint32_t children; /* theirs that have not ended, ... */
         uint32_t running;  /* ... that go on, ... */
         uint32_t unturned; /* ... that may end as processed, ... */
         uint32_t standing; /* ... and that cannot turn back */
-        uint32_t ahead;    /* they have not come to rest, or need an undo and are not stored yet:
-                            * nothing is brought back before they are */
+        uint32_t ahead;    /* they have not come to rest and are not stuck, or need an undo and are
+                            * not stored yet: nothing is brought back before they are */
         uint32_t free;     /* slots without an item */
     } tally;
 };
@@ -490,6 +492,13 @@ static inline bool step_has_open_child(const struct step *s)
 {
     return child_is_open(&s->child) || (s->items && s->items->tally.children > 0);
 }
+/* Whether children of items at rest stopped in error and were left, if no item took effect: they
+ * would have to be undone. */
+static inline bool items_left_children(const struct step *s)
+{
+    return s->items && s->items->to_undo > 0;
+}
+
 static inline bool step_child_runs(const struct step *s)
 {
     return child_runs(&s->child) || (s->items && s->items->tally.running > 0);

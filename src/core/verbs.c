@@ -66,7 +66,11 @@ static bool retry_item(struct decision *d, uint16_t i)
     struct step *s = &d->t->steps[i];
     bool back = d->t->direction == DIRECTION_UNDO;
 
-    if (s->slot != (back ? SLOT_BACK : SLOT_TAKEN) || step_is_open(s))
+    if (s->slot == SLOT_RESTING && (d->ev->step != i || !item_may_be_repaired(d->w, d->t, i)))
+        return false; /* what is not stored yet is as what is */
+    if (s->slot != (back ? SLOT_BACK : SLOT_TAKEN) && (back || s->slot != SLOT_RESTING))
+        return false;
+    if (step_is_open(s))
         return false;
     if (s->state == STEP_FAILED && d->t->state == TASK_ERROR && s->direction == d->t->direction)
         return item_retry(d, i);
@@ -159,6 +163,8 @@ static bool may_skip(const struct decision *d, const struct step *s)
         return false;
     if (goes(d) == DIRECTION_UNDO)
         return step_needs_undo(&d->w->steps[d->ev->step], s);
+    if (!item_may_be_repaired(d->w, d->t, (uint16_t)d->ev->step))
+        return false;
     return (s->state == STEP_WAITING || s->state == STEP_FAILED)
            && (d->t->stop != STOP_UNDO || d->w->steps[d->ev->step].on_undo);
 }
@@ -280,7 +286,7 @@ static bool may_correct(const struct decision *d, uint16_t i)
     const struct step *s = &d->t->steps[i];
 
     if ((ws->kind != KIND_CALL && ws->kind != KIND_TASK) || step_is_open(s)
-        || child_is_open(&s->child) || may_matter(ws, s))
+        || child_is_open(&s->child) || may_matter(ws, s) || !item_may_be_repaired(d->w, d->t, i))
         return false;
     return s->state == STEP_WAITING || step_failure_stops(ws, s);
 }
@@ -421,7 +427,8 @@ static enum answer on_retry_from(struct decision *d)
     for (uint16_t i = 0; i < t->step_count; i++) {
         const struct step *s = &t->steps[i];
         if (marked[i]
-            && (step_is_open(s) || step_has_open_child(s) || may_matter(&d->w->steps[i], s)))
+            && (step_is_open(s) || step_has_open_child(s) || items_left_children(s)
+                || may_matter(&d->w->steps[i], s)))
             return ANSWER_REFUSED;
         any |= marked[i] && !is_new(s);
     }

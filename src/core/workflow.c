@@ -165,7 +165,7 @@ static bool slots_valid(const struct workflow *w)
         const struct workflow_step *s = &w->steps[i];
         if (s->kind != KIND_EACH)
             continue;
-        if (s->each.slots_at != at || s->each.slot_count != 2 * s->each.concurrency
+        if (s->each.slots_at != at || s->each.slot_count != each_slots(s->each.concurrency)
             || s->each.step != i || at + s->each.slot_count > w->step_count + w->slot_count)
             return false;
         for (uint16_t k = 0; k < s->each.slot_count; k++)

@@ -19,7 +19,8 @@ enum {
     APPROVE_GROUPS_MAX = 20,       /* that are asked, and to whom it escalates */
     ITEMS_MAX = 10000,             /* of one list */
     ITEMS_AT_WORK_MAX = 100,       /* of one step at a time */
-    SLOTS_MAX = 2000,              /* of one workflow */
+    ITEMS_AT_WORK_ALL_MAX = 1000,  /* of all steps of a workflow together */
+    SLOTS_MAX = 3000,              /* of one workflow: each_slots() of those at most */
 };
 
 /* What happens to a task when one of its steps has failed for good. */
@@ -82,7 +83,8 @@ enum step_kind {
  * for an item, and `repeat`, which only the slot has.
  *
  * A step has twice as many slots as items may be at work: one whose end is not durable yet keeps
- * its slot, and another begins in the same change.
+ * its slot, and another begins in the same change. One more is there when all of these have items
+ * that failed, and others at work: for what happens to one at rest.
  */
 struct each_spec {
     uint32_t max_items;   /* a longer list is a mistake */
@@ -93,6 +95,11 @@ struct each_spec {
     uint16_t slot_count;  /* ... 0: it is a slot itself ... */
     uint16_t step;        /* ... of this step */
 };
+
+static inline uint16_t each_slots(uint16_t concurrency)
+{
+    return (uint16_t)(2 * concurrency + 1);
+}
 
 struct workflow_step {
     struct slice name;

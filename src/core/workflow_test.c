@@ -209,7 +209,7 @@ static void a_call_with_a_child(void)
 }
 
 /* Step b has two items at work at a time, and is repeated for each. */
-static struct workflow_step units[3 + 4];
+static struct workflow_step units[3 + 5];
 
 static void become_each(void)
 {
@@ -220,9 +220,9 @@ static void become_each(void)
                                        .concurrency = 2,
                                        .tolerate = 100,
                                        .slots_at = 3,
-                                       .slot_count = 4,
+                                       .slot_count = 5,
                                        .step = 1};
-    for (int u = 3; u < 7; u++) {
+    for (int u = 3; u < 8; u++) {
         units[u] = units[1];
         units[u].kind = KIND_CALL;
         units[u].each.slot_count = 0;
@@ -232,7 +232,7 @@ static void become_each(void)
                                                .factor_milli = 1000};
     }
     g.w.steps = units;
-    g.w.slot_count = 4;
+    g.w.slot_count = 5;
     CHECK(workflow_valid(&g.w), "a step may have items");
 }
 static void items_without_an_agent(void)
@@ -277,7 +277,7 @@ static void items_of_on_undo(void)
     units[0].after_count = units[1].before_count = units[1].after_count = 0;
     units[2].before_count = 0;
     units[1].on_failure = ON_FAILURE_HOLD;
-    for (int u = 3; u < 7; u++)
+    for (int u = 3; u < 8; u++)
         units[u].on_failure = ON_FAILURE_HOLD;
     CHECK(workflow_valid(&g.w), "without edges");
     units[1].on_undo = true;
@@ -310,18 +310,18 @@ static void slots_of_another(void)
 static void too_few_slots(void)
 {
     become_each();
-    units[1].each.slot_count = 3;
-    g.w.slot_count = 3;
+    units[1].each.slot_count = 4;
+    g.w.slot_count = 4;
 }
 static void slots_of_nobody(void)
 {
     become_each();
-    g.w.slot_count = 5;
+    g.w.slot_count = 6;
 }
 static void slots_beyond_the_last(void)
 {
     become_each();
-    g.w.slot_count = 3;
+    g.w.slot_count = 4;
 }
 static void slots_without_steps(void)
 {
@@ -381,7 +381,7 @@ static void a_slot_of_on_undo(void)
 static void a_slot_without_its_undo(void)
 {
     become_each();
-    for (int u = 1; u < 7; u += u == 1 ? 2 : 1) {
+    for (int u = 1; u < 8; u += u == 1 ? 2 : 1) {
         units[u].undo_kind = UNDO_CALL;
         units[u].repeat = (struct repeat_rule){0};
     }

@@ -98,6 +98,14 @@ enum err definition_check_input(const struct definition *d, struct slice input, 
  * none. Clients that cannot parse definitions use it. */
 void definition_write_inputs(const struct definition *d, struct buf *b);
 
+/* Behind the item that was evaluated last, in its part of the list: most items are evaluated one
+ * after the other, and a part is as long as its items. */
+struct item_mark {
+    const char *part;  /* the text of that part; NULL: none was evaluated */
+    uint32_t next;     /* the next item of the part, ... */
+    struct slice rest; /* ... and the text from there on */
+};
+
 /* The values that expressions can refer to. Values are JSON texts; a step without output has
  * NONE. `step` is a unit: a step, or the slot of an item (core/workflow.h). */
 struct scope {
@@ -121,6 +129,8 @@ struct scope {
     const struct step *(*unit)(void *arg, int step);
     /* The first errors of a step with for_each, as a JSON array. NONE, or if NULL: null. */
     struct slice (*item_errors)(void *arg, int step);
+    /* Where the list of that step was left; kept as long as its parts. NULL: nowhere. */
+    struct item_mark *(*item_mark)(void *arg, int step);
     void *arg;
     uint64_t *spent; /* incremented by the evaluation steps spent; may be NULL */
 };

@@ -31,8 +31,8 @@ static void the_rule_is_read(void **state)
     CHECK(s->each.max_items == 200 && s->each.concurrency == 3 && s->each.goes_on
               && s->each.tolerate == 0,
           "the rule");
-    CHECK(s->each.slots_at == 3 && s->each.slot_count == 6 && s->each.step == 1
-              && w->slot_count == 6 && w->step_count == 3,
+    CHECK(s->each.slots_at == 3 && s->each.slot_count == 7 && s->each.step == 1
+              && w->slot_count == 7 && w->step_count == 3,
           "its slots");
     CHECK(slice_is(s->call.agent, "x") && s->undo_kind == UNDO_CALL && slice_is(s->undo.action, "z")
               && s->on_failure == ON_FAILURE_HOLD && s->before_count == 1 && s->after_count == 1,
@@ -60,9 +60,9 @@ static void slots_are_copies(void **state)
     const struct workflow *w = &d->workflow;
     (void)state;
 
-    CHECK(w->slot_count == 6 && w->steps[1].each.slots_at == 4, "of both");
+    CHECK(w->slot_count == 8 && w->steps[1].each.slots_at == 5, "of both");
     for (int u = w->step_count; u < w->step_count + w->slot_count; u++) {
-        int step = u < 4 ? 0 : 1;
+        int step = u < 5 ? 0 : 1;
         const struct workflow_step *slot = &w->steps[u];
         CHECK(unit_is_slot(w, u) && unit_step(w, (uint16_t)u) == step, "unit %d", u);
         CHECK(slot->kind == KIND_CALL && slot->each.slot_count == 0
@@ -76,7 +76,7 @@ static void slots_are_copies(void **state)
                   && (d->steps[u].until != NULL) == (step == 1),
               "what is of an item");
     }
-    CHECK(!step_is_repeated(&w->steps[1]) && step_is_repeated(&w->steps[4]), "rounds are of items");
+    CHECK(!step_is_repeated(&w->steps[1]) && step_is_repeated(&w->steps[5]), "rounds are of items");
     definition_free(d);
 }
 
@@ -202,8 +202,8 @@ static void all_steps_together_have_so_many_slots(void **state)
 
     write_steps(&most, 10, 100, "");
     struct definition *d = defined(most.ptr);
-    CHECK(d->workflow.slot_count == SLOTS_MAX && d->workflow.steps[9].each.slots_at == 1811,
-          "%u slots", (unsigned)d->workflow.slot_count);
+    CHECK(d->workflow.slot_count == 2010 && d->workflow.steps[9].each.slots_at == 1820, "%u slots",
+          (unsigned)d->workflow.slot_count);
     definition_free(d);
     for (size_t i = 0; i < COUNT_OF(last); i++) {
         CLEANUP(buf_fini) struct buf text = {0};
@@ -730,7 +730,7 @@ static void what_has_to_be_fetched_is_known(void **state)
         B(UNDO ",\"for_each\":[],\"max_items\":1,\"concurrency\":1,\"input\":\"${ "
                ".steps.pack.output[.index] }\"");
     check_needs(of_items, 1, on, false, false); /* its items need it, and not the step */
-    check_needs(of_items, 4, on, true, false);
+    check_needs(of_items, 5, on, true, false);
     check_needs(B(UNDO ",\"repeat\":{\"until\":\".output == .steps.pack.output\",\"every\":\"5s\","
                        "\"for\":\"1h\"}"),
                 1, on, true, false);

@@ -150,18 +150,27 @@ static uint32_t item_number(const struct scope *s, int slot)
 static struct slice item_text(struct builder *b)
 {
     const struct scope *s = b->scope;
-    const struct step *step =
-        s->unit(s->arg, unit_step(&s->definition->workflow, (uint16_t)b->step));
+    uint16_t at = unit_step(&s->definition->workflow, (uint16_t)b->step);
+    const struct step *step = s->unit(s->arg, at);
+    struct item_mark *mark = s->item_mark ? s->item_mark(s->arg, at) : NULL;
     uint32_t n = item_number(s, b->step);
+    uint32_t i = 0;
     struct slice name;
     struct slice value = SLICE_NONE;
 
     ASSERT(n < step->items->list.count);
-    struct recorded_walk w = {.machine = &b->machine,
-                              .rest = step->items->list.parts[n / ITEMS_OF_PART].json};
-    for (uint32_t i = 0; i <= n % ITEMS_OF_PART; i++)
+    struct slice part = step->items->list.parts[n / ITEMS_OF_PART].json;
+    struct recorded_walk w = {.machine = &b->machine, .rest = part};
+    if (mark && mark->part == part.ptr && mark->next <= n % ITEMS_OF_PART) {
+        i = mark->next;
+        w.rest = mark->rest;
+        w.has_begun = true;
+    }
+    for (; i <= n % ITEMS_OF_PART; i++)
         if (!recorded_next(&w, &name, &value))
             return SLICE("");
+    if (mark)
+        *mark = (struct item_mark){part.ptr, i, w.rest};
     return value;
 }
 
@@ -336,7 +345,6 @@ static const char *place_of_step(const struct scope *s, int step, struct arena *
 enum err definition_step_input(const struct scope *s, int step, struct arena *a, struct slice *ret,
                                struct error *e)
 {
-    struct slice name = unit_name(s, step, a);
     struct template *t = s->definition->steps[step].input;
     struct template_place place;
 
@@ -349,7 +357,7 @@ enum err definition_step_input(const struct scope *s, int step, struct arena *a,
         return error_wrap(e, "%s.%s%s of step \"%.*s\"", place_of_step(s, step, a),
                           s->definition->workflow.steps[step].kind == KIND_TASK ? "task.input"
                                                                                 : "input",
-                          place.path, SLICE_ARG(name));
+                          place.path, SLICE_ARG(unit_name(s, step, a)));
     return ERR_OK;
 }
 
@@ -357,14 +365,13 @@ enum err definition_undo_input(const struct scope *s, int step, struct arena *a,
                                struct error *e)
 {
     CLEANUP(buf_fini) struct buf b = {0};
-    struct slice name = unit_name(s, step, a);
     struct template *t = s->definition->steps[step].undo_input;
     struct template_place place;
 
     if (t) {
         if (evaluate(s, step, t, a, ret, &place, e) != ERR_OK)
             return error_wrap(e, "%s.undo.input%s of step \"%.*s\"", place_of_step(s, step, a),
-                              place.path, SLICE_ARG(name));
+                              place.path, SLICE_ARG(unit_name(s, step, a)));
         return ERR_OK;
     }
     json_open(&b, '{');
@@ -478,7 +485,6 @@ enum err definition_wait_until(const struct scope *s, int step, struct arena *a,
                                struct error *e)
 {
     const struct step_templates *t = &s->definition->steps[step];
-    struct slice name = unit_name(s, step, a);
     struct template_place place;
     struct slice json;
 
@@ -488,14 +494,13 @@ enum err definition_wait_until(const struct scope *s, int step, struct arena *a,
         err = read_moment(json, t->wait_plus_ms, a, ret_at, e);
     if (err != ERR_OK)
         return error_wrap(e, "%s.wait.until of step \"%.*s\"", place_of_step(s, step, a),
-                          SLICE_ARG(name));
+                          SLICE_ARG(unit_name(s, step, a)));
     return ERR_OK;
 }
 
 enum err definition_question(const struct scope *s, int step, struct arena *a, struct slice *ret,
                              struct error *e)
 {
-    struct slice name = unit_name(s, step, a);
     struct template_place place;
     struct template *t = s->definition->steps[step].question;
 
@@ -506,7 +511,7 @@ enum err definition_question(const struct scope *s, int step, struct arena *a, s
                         SLICE_ARG(slice_cut(*ret, 80)), QUESTION_MAX);
     if (err != ERR_OK)
         return error_wrap(e, "%s.approve.question of step \"%.*s\"", place_of_step(s, step, a),
-                          SLICE_ARG(name));
+                          SLICE_ARG(unit_name(s, step, a)));
     return ERR_OK;
 }
 

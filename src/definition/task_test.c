@@ -69,7 +69,7 @@ static void each_item_may_have_a_child(void **state)
     CHECK(slot->kind == KIND_TASK && slice_is(slot->child.workflow, "ship")
               && slot->child.complete_by_ms == 2 * MS_PER_D && slot->undo_kind == UNDO_CHILD,
           "what is done for an item");
-    CHECK(w->child_step_count == w->slot_count && w->slot_count == 4, "children at a time");
+    CHECK(w->child_step_count == w->slot_count && w->slot_count == 5, "children at a time");
     CHECK(d->steps[w->steps[0].each.slots_at].input && !d->steps[0].input, "its input");
     CHECK(d->steps[0].child_at > 0, "where its workflow is named");
     definition_free(d);

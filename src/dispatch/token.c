@@ -137,20 +137,31 @@ static bool char_before(struct slice text, size_t *at, char c)
     return true;
 }
 
+/* Parses what stands before `at` and the last number of a place: "1." or "1.3.". */
+static bool item_before(struct slice text, size_t *at, uint32_t last, uint32_t *ret_step,
+                        struct item_ref *ret)
+{
+    uint32_t second = 0;
+
+    if (!number_before(text, at, UINT32_MAX, &second))
+        return false;
+    *ret_step = second;
+    *ret = (struct item_ref){.any = true, .number = last};
+    if (!char_before(text, at, '.'))
+        return true;
+    ret->number = second;
+    ret->generation = last;
+    return number_before(text, at, UINT32_MAX, ret_step);
+}
+
 /* Parses "1", "1.3" or "1.3.2" before `at`: the step, its item and the generation of its list. */
 static bool place_before(struct slice text, size_t *at, uint32_t *ret_step, struct item_ref *ret)
 {
-    uint32_t numbers[3] = {0};
-    size_t count = 0;
-
-    do
-        if (count == COUNT_OF(numbers) || !number_before(text, at, UINT32_MAX, &numbers[count++]))
-            return false;
-    while (char_before(text, at, '.'));
-    *ret_step = numbers[count - 1];
-    *ret = (struct item_ref){.any = count > 1,
-                             .number = count > 1 ? numbers[count - 2] : 0,
-                             .generation = count > 2 ? numbers[0] : 0};
+    *ret = (struct item_ref){0};
+    if (!number_before(text, at, UINT32_MAX, ret_step))
+        return false;
+    if (char_before(text, at, '.') && !item_before(text, at, *ret_step, ret_step, ret))
+        return false;
     return *ret_step < STEPS_MAX && ret->number < ITEMS_MAX;
 }
 

@@ -89,7 +89,7 @@ struct http_request {
     int status;           /* of the response; 0: none yet */
     uint64_t began_ns;    /* this and the next two: for the handler's accounting */
     unsigned route;
-    bool is_reader;
+    bool is_reader, is_by_cookie;
     struct large_body *large; /* the parsed body, if available already; for the handler */
     /* For the handler, which may set them in `head`: what it keeps for the request while the body
      * comes. `let_go` is called with `kept` when the request's memory ends, unless it is NULL. */

@@ -19,7 +19,9 @@
 
 enum { RANDOM_SIZE = 32, PREFIX_SIZE = sizeof PREFIX - 1 };
 
-_Static_assert(PREFIX_SIZE + (RANDOM_SIZE * 8 + 5) / 6 == ACCESS_TOKEN_SIZE, "base64url");
+_Static_assert((RANDOM_SIZE * 8 + 5) / 6 == ACCESS_SECRET_SIZE, "base64url");
+_Static_assert(PREFIX_SIZE + ACCESS_SECRET_SIZE == ACCESS_TOKEN_SIZE,
+               "a token is a secret that says so");
 
 struct access {
     struct arena arena;     /* of the list and all that is in it */
@@ -367,35 +369,53 @@ const struct slice *access_groups_of(const struct access *ac, struct slice perso
     return groups;
 }
 
-enum err access_make(char ret[ACCESS_TOKEN_SIZE + 1], struct error *e)
+enum err secret_make(char ret[ACCESS_SECRET_SIZE + 1], struct error *e)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     unsigned char bytes[RANDOM_SIZE + 1] = {0};
 
     if (RAND_bytes(bytes, RANDOM_SIZE) != 1)
         return error_set(e, ERR_IO, "no random numbers are available for a token");
-    memcpy(ret, PREFIX, PREFIX_SIZE);
-    for (size_t i = 0; i < ACCESS_TOKEN_SIZE - PREFIX_SIZE; i++) {
+    for (size_t i = 0; i < ACCESS_SECRET_SIZE; i++) {
         size_t bit = i * 6;
         unsigned two = (unsigned)bytes[bit / 8] << 8 | bytes[bit / 8 + 1];
-        ret[PREFIX_SIZE + i] = digits[two >> (10 - bit % 8) & 63];
+        ret[i] = digits[two >> (10 - bit % 8) & 63];
     }
-    ret[ACCESS_TOKEN_SIZE] = 0;
+    ret[ACCESS_SECRET_SIZE] = 0;
     OPENSSL_cleanse(bytes, sizeof bytes);
     return ERR_OK;
 }
 
-bool access_hash(struct access *a, struct slice text, unsigned char ret[TOKEN_HASH_SIZE])
+enum err access_make(char ret[ACCESS_TOKEN_SIZE + 1], struct error *e)
+{
+    memcpy(ret, PREFIX, PREFIX_SIZE);
+    return secret_make(ret + PREFIX_SIZE, e);
+}
+
+static void hash_text(struct access *a, struct slice text, unsigned char ret[TOKEN_HASH_SIZE])
 {
     unsigned len = 0;
-
-    if (text.len != ACCESS_TOKEN_SIZE || memcmp(text.ptr, PREFIX, PREFIX_SIZE) != 0)
-        return false;
     int ok = EVP_DigestInit_ex2(a->ctx, a->sha256, NULL)
              && EVP_DigestUpdate(a->ctx, text.ptr, text.len)
              && EVP_DigestFinal_ex(a->ctx, ret, &len);
+
     ASSERT(ok == 1);
     ASSERT(len == TOKEN_HASH_SIZE);
+}
+
+bool secret_hash(struct access *a, struct slice text, unsigned char ret[TOKEN_HASH_SIZE])
+{
+    if (text.len != ACCESS_SECRET_SIZE)
+        return false;
+    hash_text(a, text, ret);
+    return true;
+}
+
+bool access_hash(struct access *a, struct slice text, unsigned char ret[TOKEN_HASH_SIZE])
+{
+    if (text.len != ACCESS_TOKEN_SIZE || memcmp(text.ptr, PREFIX, PREFIX_SIZE) != 0)
+        return false;
+    hash_text(a, text, ret);
     return true;
 }
 
@@ -416,6 +436,32 @@ static struct slice token_in(struct slice authorization)
     return token;
 }
 
+const struct bearer *access_by_hash(struct access *a, const unsigned char hash[TOKEN_HASH_SIZE],
+                                    int64_t now, const char **ret_why)
+{
+    const struct bearer *b =
+        map_get(&a->by_hash, (struct slice){(const char *)hash, TOKEN_HASH_SIZE});
+
+    if (!b)
+        *ret_why = "the token is unknown: it was deleted, or belongs to another server";
+    if (!b)
+        return NULL;
+    bool replaced = memcmp(hash, b->hash, TOKEN_HASH_SIZE) != 0;
+    if (replaced && b->previous_until <= now)
+        *ret_why = "the token was rotated: a new text has replaced this one";
+    else if (b->expires_at != 0 && b->expires_at <= now)
+        *ret_why = "the token has expired";
+    else
+        return b;
+    return NULL;
+}
+
+bool access_hash_of(struct access *a, struct slice authorization,
+                    unsigned char ret[TOKEN_HASH_SIZE])
+{
+    return access_hash(a, token_in(authorization), ret);
+}
+
 const struct bearer *access_who(struct access *a, struct slice authorization, int64_t now,
                                 const char **ret_why)
 {
@@ -433,19 +479,7 @@ const struct bearer *access_who(struct access *a, struct slice authorization, in
         *ret_why = "the text that was sent is not a token";
         return NULL;
     }
-    const struct bearer *b = map_get(&a->by_hash, (struct slice){(const char *)hash, sizeof hash});
-    if (!b)
-        *ret_why = "the token is unknown: it was deleted, or belongs to another server";
-    if (!b)
-        return NULL;
-    bool replaced = memcmp(hash, b->hash, sizeof hash) != 0;
-    if (replaced && b->previous_until <= now)
-        *ret_why = "the token was rotated: a new text has replaced this one";
-    else if (b->expires_at != 0 && b->expires_at <= now)
-        *ret_why = "the token has expired";
-    else
-        return b;
-    return NULL;
+    return access_by_hash(a, hash, now, ret_why);
 }
 
 bool access_may_be_new(struct access *a, struct slice authorization)

@@ -17,10 +17,11 @@
 #include "store/store.h"
 
 enum {
-    ACCESS_TOKEN_SIZE = 50, /* characters of a token's text */
-    ACCESS_ROLES_MAX = 64,  /* of one token */
-    ACCESS_NAME_MAX = 64,   /* bytes of its name, of its person and of each group */
-    ACCESS_GROUPS_MAX = 64, /* of one token */
+    ACCESS_TOKEN_SIZE = 50,  /* characters of a token's text */
+    ACCESS_SECRET_SIZE = 43, /* characters of a secret's text */
+    ACCESS_ROLES_MAX = 64,   /* of one token */
+    ACCESS_NAME_MAX = 64,    /* bytes of its name, of its person and of each group */
+    ACCESS_GROUPS_MAX = 64,  /* of one token */
 };
 
 /* What a token may do, and (several of them) what a route asks for: any of these will do. The role
@@ -96,6 +97,10 @@ void access_remove(struct access *a, struct slice name);
 /* All of them, by name (added ones last). Valid until the next change. */
 const struct bearer *access_list(const struct access *a, size_t *ret_count);
 
+/* 32 random bytes in base64url, with a NUL; and the hash of such a text. */
+enum err secret_make(char ret[ACCESS_SECRET_SIZE + 1], struct error *e) MUST_USE;
+bool secret_hash(struct access *a, struct slice text, unsigned char ret[TOKEN_HASH_SIZE]) MUST_USE;
+
 /* A new token's text (with its NUL), and the hash of one. */
 enum err access_make(char ret[ACCESS_TOKEN_SIZE + 1], struct error *e) MUST_USE;
 bool access_hash(struct access *a, struct slice text, unsigned char ret[TOKEN_HASH_SIZE]) MUST_USE;
@@ -104,6 +109,13 @@ bool access_hash(struct access *a, struct slice text, unsigned char ret[TOKEN_HA
  * no tokens are required, it is one called "open" that may do everything. */
 const struct bearer *access_who(struct access *a, struct slice authorization, int64_t now,
                                 const char **ret_why);
+
+/* The token with this hash, if it is good at `now`; otherwise as above. */
+const struct bearer *access_by_hash(struct access *a, const unsigned char hash[TOKEN_HASH_SIZE],
+                                    int64_t now, const char **ret_why);
+/* The hash of the text in this header, which access_who accepts. */
+bool access_hash_of(struct access *a, struct slice authorization,
+                    unsigned char ret[TOKEN_HASH_SIZE]) MUST_USE;
 
 /* Could this be a token that another node created and this one does not know yet? */
 bool access_may_be_new(struct access *a, struct slice authorization);

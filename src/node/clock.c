@@ -40,6 +40,11 @@ int64_t server_now(void *arg)
     return server_steady(NULL) + sv->clock.wall_minus_steady_ms;
 }
 
+int64_t server_turn_now(const struct server *sv)
+{
+    return (int64_t)uv_now(&sv->loop) + sv->clock.wall_minus_steady_ms;
+}
+
 int64_t server_now_at_least(struct server *sv)
 {
     return min_i64(server_now(sv), wall_now_ms());

@@ -18,6 +18,8 @@ void clock_start(struct server *sv); /* needs the store; before anything else us
 void clock_check(struct server *sv); /* logs a jump of the wall clock; in each turn */
 
 int64_t server_now(void *arg); /* the store's time; arg is the server. Any thread */
+/* This node's time when its loop last woke up: costs next to nothing. Event loop only. */
+int64_t server_turn_now(const struct server *sv);
 /* The store's time or this machine's, whichever is earlier: for changes that cannot be undone. A
  * single clock that is ahead makes nothing old. */
 int64_t server_now_at_least(struct server *sv);

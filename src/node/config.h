@@ -54,6 +54,7 @@ struct server_config {
     int64_t give_up_ms;  /* a message that cannot be delivered for so long is dead; 0: 3 days */
     const char *version; /* "0.1.0+48f1708a0b1c", what follows the plus tells builds apart; NULL:
                             the version alone */
+    bool console;        /* the pages of the console are served, if the program has them */
     bool print_ready;    /* write the address to standard output once it is ready */
 };
 

@@ -13,8 +13,9 @@
 #include "scheduler/scheduler.h"
 
 enum {
-    ROUTES_MAX = 96,    /* of the table; what matches none of them is counted as the last */
-    STATUS_CLASSES = 6, /* 0: the client had gone before it was answered; 1xx to 5xx */
+    ROUTES_MAX = 112, /* of the table; what matches none of them is counted as the last ... */
+    ROUTE_PAGES = ROUTES_MAX - 2, /* ... and the console's pages before it */
+    STATUS_CLASSES = 6,           /* 0: the client had gone before it was answered; 1xx to 5xx */
     BOUNDS_MAX = 14,
 };
 

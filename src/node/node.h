@@ -35,6 +35,7 @@ struct server {
     struct store_trouble trouble;
     struct load load;
     struct metrics metrics;
+    struct overview *overview; /* the last hour */
 
     /* the store */
     struct store_thread *thread;
@@ -55,6 +56,7 @@ struct server {
     struct http_server *http;
     char always[128]; /* the header lines of every answer */
     struct access *access;
+    struct sessions *sessions;
     struct quotas *quotas; /* http_request.account is that of its token, or NULL */
     struct fair *fair;
     struct offload *definitions, *bodies; /* queues of large ones, for a thread */

@@ -17,6 +17,7 @@
 #include "node/new_id.h"
 #include "node/node.h"
 #include "node/offload.h"
+#include "node/overview.h"
 #include "node/quota.h"
 #include "node/strict.h"
 #include "outbox/reply_to.h"
@@ -583,6 +584,12 @@ static void count_submission(struct metrics *m, const struct ask *a)
                         || a->outcome == ERR_INVALID || a->outcome == ERR_TOO_BIG;
 }
 
+static void accepted_new(struct server *sv, const struct ask *a)
+{
+    quotas_task(sv->quotas, a->owner, true);
+    overview_submitted(sv->overview, server_turn_now(sv));
+}
+
 static void accepted(struct submission *s)
 {
     s->status = s->ask.existed ? 200 : 201;
@@ -595,7 +602,7 @@ void submission_answered(struct server *sv, struct ask *a)
 
     count_submission(&sv->metrics, a);
     if (a->outcome == ERR_OK && !a->existed && !a->deleted)
-        quotas_task(sv->quotas, a->owner, true);
+        accepted_new(sv, a);
     if (a->outcome == ERR_INVALID && a->only_if_exists)
         ; /* it keeps the problem that was found */
     else if (a->outcome == ERR_OK)

@@ -149,7 +149,8 @@ static void fill_change(struct scheduler *s, struct job *j, struct live *l, stru
     set_wake_at(l, c);
     fill_audits(s, j, l, c);
     fill_notices(j, l, c);
-    family_fill(s, j, l, c);
+    if (family_has(l))
+        family_fill(s, j, l, c);
     if (l->reply.to.ptr)
         fill_messages(s, j, l, c);
 }
@@ -187,7 +188,8 @@ static bool has_to_wait(struct scheduler *s, struct live *l)
         return true;
     if (!l->fx.ended || l->task.state != TASK_PROCESSED || !l->definition->output)
         return false;
-    if (items_await_outputs(s, l) || !effort_may(&s->tasks.effort, EFFORT_OUTPUTS))
+    if ((l->task.slot_count > 0 && items_await_outputs(s, l))
+        || !effort_may(&s->tasks.effort, EFFORT_OUTPUTS))
         return true;
     input_output(s, l);
     return false;

@@ -36,7 +36,7 @@ static struct event result_event(struct live *l, const struct command *c)
         return e;
     }
     if (!will_be_kept(l, &e)) {
-        e.failed = true;
+        e.failed = c->result->failed;
         e.error.code = SLICE("repeated");
         return e;
     }
@@ -266,16 +266,26 @@ static bool goes_on_with(struct scheduler *s, const struct live *l, const struct
     return !is_of_vote(c) || vote_decides(s, l, e);
 }
 
-/* A result for an item that has come to rest, or of a former list of its step. The token is
- * genuine, so there was such an attempt; its record is in the row of the item. */
-static bool is_of_item_at_rest(const struct live *l, const struct command *c, const struct event *e)
+/* A result for an item of a former list of its step, of which nothing is to be undone: otherwise
+ * the step would not have started anew. The token is genuine, so there was such an attempt. */
+static bool is_of_former_list(const struct live *l, const struct command *c, const struct event *e)
 {
     if (!c->result || !c->item.any || e->step >= 0 || c->event.step >= l->task.step_count)
         return false;
     const struct step *s = &l->task.steps[c->event.step];
-    return s->items
-           && (c->item.generation < s->generation
-               || (c->item.generation == s->generation && c->item.number < s->items->begun));
+    return s->items && c->item.generation < s->generation;
+}
+
+/* An item at rest that nothing happened to is where it was. */
+static enum answer decide_command(struct scheduler *s, struct live *l, const struct event *e)
+{
+    bool changed = l->fx.changed;
+
+    l->fx.changed = false;
+    enum answer answer = live_decide(&s->tasks, l, e);
+    s->rest.changed = l->fx.changed;
+    l->fx.changed |= changed;
+    return answer;
 }
 
 static void apply(struct scheduler *s, struct live *l, struct command *c)
@@ -319,8 +329,8 @@ static void apply(struct scheduler *s, struct live *l, struct command *c)
     }
     bool is_bulk_work =
         c->kind == COMMAND_ASK && c->ask->bulk && (!is_of_signal(c) || signal_is_awaited(s, l, c));
-    c->answer = live_decide(&s->tasks, l, &e);
-    if (c->answer == ANSWER_UNKNOWN && is_of_item_at_rest(l, c, &e))
+    c->answer = decide_command(s, l, &e);
+    if (c->answer == ANSWER_UNKNOWN && is_of_former_list(l, c, &e))
         c->answer = ANSWER_LATE;
     if (is_of_signal(c))
         explain_signal(l, c);
@@ -362,7 +372,7 @@ static bool is_certain(const struct scheduler *s, const struct live *l, const st
     bool hasten = is_event && c->event.kind == EVENT_HASTEN && live_is_ours(&s->tasks, l);
 
     return !s->config.shared || !l->loaded || silence || hasten
-           || (s->just_read == l && !c->overtook);
+           || (s->just_read == l && !c->overtook) || c->task_read;
 }
 
 /* ---- answers ---- */
@@ -498,8 +508,11 @@ void commands_process(struct scheduler *s, struct live *l)
         }
         if (l->loaded ? is_to_be_offered_more(s, l, c) : submit_has_to_wait(s, l, c))
             return;
+        if (l->loaded && !rest_reach(s, l, c))
+            return;
         link_remove(first);
         apply(s, l, c);
+        rest_done(s, l);
         if (l->loaded && (link_is_in(&l->dirty_link))) {
             list_push(&l->applied, &c->link); /* answered when that is durable */
         } else if (!is_certain(s, l, c)) {

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+#include "core/summary.h"
 #include "definition/family.h"
 #include "store/codec/family.h"
 
@@ -108,17 +109,6 @@ static void start_child(struct family_gathering *g, uint16_t step, struct slice 
     };
 }
 
-/* An item that was brought back has told what it tells at rest: nothing. */
-static struct child child_before(const struct live *l, uint16_t unit)
-{
-    const struct step *s = &l->task.steps[unit];
-    struct child before = l->family.children ? l->family.children[unit] : (struct child){0};
-
-    if (s->slot == SLOT_BACK && before.number != s->child.number)
-        before = (struct child){s->child.number, CHILD_PROCESSED, WISH_NONE};
-    return before;
-}
-
 /* It was in error, where it is not paused, and goes on. */
 static bool went_on(const struct child *before, const struct child *now)
 {
@@ -129,14 +119,15 @@ static bool went_on(const struct child *before, const struct child *now)
 static void tell_child(struct family_gathering *g, uint16_t step)
 {
     const struct live *l = g->l;
-    const struct child before = child_before(l, step);
+    const struct child before = l->family.children ? l->family.children[step] : (struct child){0};
     const struct child *now = &l->task.steps[step].child;
     bool is_new = now->number != before.number;
     enum child_wish before_wish = is_new ? WISH_NONE : before.wish;
     bool wishes = now->state != CHILD_NONE && now->wish != before_wish;
     bool is_told = !is_new && !went_on(&before, now); /* of the pause that there was, if any */
     /* A processed child that was told to go back is about to run again. */
-    bool runs = step_awaits_child(&l->definition->workflow.steps[step], &l->task.steps[step]);
+    bool runs = l->task.steps[step].slot != SLOT_RESTING
+                && step_awaits_child(&l->definition->workflow.steps[step], &l->task.steps[step]);
     bool pauses = runs && l->task.paused_at != (is_told ? l->family.paused_at : 0);
 
     ASSERT(l->task.steps[step].slot != SLOT_FREE || now->number == before.number
@@ -160,8 +151,7 @@ void family_fill(struct scheduler *s, struct job *j, const struct live *l, struc
     const struct workflow *w = &l->definition->workflow;
     size_t most = w->child_step_count;
 
-    if (!family_has(l))
-        return;
+    ASSERT(family_has(l));
     struct family_gathering g = {.s = s, .j = j, .l = l};
     g.tells = arena_alloc(&j->arena, (1 + 2 * most) * sizeof *g.tells);
     g.children = arena_alloc(&j->arena, (most + 1) * sizeof *g.children);
@@ -186,6 +176,23 @@ static struct fault_note kept_error(struct live *l, const struct fault_note *n)
     return (struct fault_note){arena_copy(&l->arena, n->code), arena_copy(&l->arena, n->message)};
 }
 
+/* That of a child that stopped gets the code CODE_CHILD, so its own is part of the message:
+ * "declined: the card is blocked". A child of which a child stopped says so of that. */
+static struct fault_note error_of_child(struct live *l, const struct family_word *w)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+    const struct child told = {.number = w->number, .state = w->state};
+
+    if (!child_has_stopped(&told) || !w->error.code.ptr || slice_is(w->error.code, CODE_CHILD))
+        return kept_error(l, &w->error);
+    buf_slice(&b, w->error.code);
+    if (w->error.message.len > 0)
+        buf_str(&b, ": ");
+    buf_slice(&b, w->error.message);
+    return (struct fault_note){arena_copy(&l->arena, w->error.code),
+                               arena_copy(&l->arena, buf_view(&b))};
+}
+
 static struct event child_event(struct live *l, const struct ask *a)
 {
     int step = live_unit_named(l, a->step);
@@ -196,7 +203,7 @@ static struct event child_event(struct live *l, const struct ask *a)
         .attempt = a->word.number,
         .child = a->word.state,
         .output.json = arena_copy(&l->arena, a->word.output),
-        .error = kept_error(l, &a->word.error),
+        .error = error_of_child(l, &a->word),
     };
 }
 

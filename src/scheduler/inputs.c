@@ -96,6 +96,13 @@ static struct slice scope_item_errors(void *arg, int step)
     return v->live->items[step].errors;
 }
 
+static struct item_mark *scope_item_mark(void *arg, int step)
+{
+    const struct view *v = arg;
+
+    return &v->live->items[step].mark;
+}
+
 static uint32_t scope_step_round(void *arg, int step)
 {
     const struct view *v = arg;
@@ -151,6 +158,7 @@ static struct scope scope_of(struct view *v)
         .step_error = scope_step_error,
         .unit = scope_unit,
         .item_errors = scope_item_errors,
+        .item_mark = scope_item_mark,
         .step_round = scope_step_round,
         .arg = v,
         .spent = effort_begin(&v->scheduler->tasks.effort),

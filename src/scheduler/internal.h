@@ -11,6 +11,7 @@
  *   release, shared      what goes back to the store; this node among others
  *   start, submit        ready steps to places; new tasks
  *   family               what the task and others of its family tell each other
+ *   rest                 commands for items at rest
  *   signals, votes, operate, commands   take the commands of a task, decide and answer them
  *   work, heartbeats     what agents send, and what they get
  *   requests             what others wrote to rows of this node
@@ -53,13 +54,20 @@ struct scheduler {
     struct store_queue *store;
     struct token_key *key;
     struct outside outside;
-    struct slice url;              /* how the outside reaches this node; NONE: unknown */
-    bool starts_left;              /* the last turn left starts for the next one */
-    const struct live *evaluating; /* reported as being evaluated */
-    const struct live *just_read;  /* its state is that of its row at this moment */
-    struct link answers;           /* of struct command: settled asks */
-    struct job *job;               /* at the store; NULL: none */
-    struct job *spare_job;         /* nothing was gathered for it; NULL: none */
+    struct slice url;                   /* how the outside reaches this node; NONE: unknown */
+    bool starts_left;                   /* the last turn left starts for the next one */
+    const struct live *evaluating;      /* reported as being evaluated */
+    const struct live *just_read;       /* its state is that of its row at this moment */
+    const struct item_reading *landing; /* rows of items that were just read, for commands */
+    struct at_rest {
+        uint16_t unit; /* the slot of an item at rest that the command concerns; 0: none */
+        bool changed;
+        struct step slot;   /* as it was before */
+        struct arena arena; /* of the item, if nothing of it can change */
+    } rest;
+    struct link answers;    /* of struct command: settled asks */
+    struct job *job;        /* at the store; NULL: none */
+    struct job *spare_job;  /* nothing was gathered for it; NULL: none */
     struct link unreported; /* of struct job: done, but their messages are not reported yet */
     int64_t retry_at;       /* after a failure: no commit before */
     int64_t due_at[DUES];   /* when to claim tasks that wait for a time; 0: none waits */
@@ -165,8 +173,11 @@ bool overrun_is_over(const struct scheduler *s, const struct live *l); /* with t
 
 /* items.c: items of steps with for_each, and their rows */
 struct item_reading;
-/* Brings items back that are to be undone now, as far as their rows are known; others are read. */
+/* The next three are for tasks with slots. Brings items back that are to be undone now, as far as
+ * their rows are known; others are read. */
 void items_bring(struct scheduler *s, struct live *l);
+/* Are items at rest to be undone now? Nothing else tells a node without the task of them. */
+bool items_are_wanted_back(const struct live *l);
 /* Items that come to rest are brought back, to be undone, as soon as their rows are stored. */
 bool items_will_be_undone(const struct live *l);
 /* Is an array of outputs to be read before anything of the task is evaluated? Then it is. */
@@ -174,6 +185,15 @@ bool items_await_outputs(struct scheduler *s, struct live *l);
 void items_gather(struct scheduler *s, struct job *j); /* reads for a job */
 /* The task that goes on with it; NULL: none does. */
 struct live *items_landed(struct scheduler *s, const struct item_reading *r);
+/* Rows from that item on are read, for a command. */
+void items_want_row(struct scheduler *s, struct live *l, uint16_t step, uint32_t number);
+void items_forget_rows(struct live *l, uint16_t step); /* those to be undone: one has changed */
+void items_unreadable(struct scheduler *s, struct live *l, uint16_t step, const char *story);
+
+/* rest.c: commands for items at rest */
+/* False: the command has to wait until the row of its item is read, or a slot is free. */
+bool rest_reach(struct scheduler *s, struct live *l, struct command *c);
+void rest_done(struct scheduler *s, struct live *l); /* the command was decided */
 
 /* shared.c: several nodes on one store */
 bool shared_may_claim(const struct scheduler *s);

@@ -8,10 +8,12 @@
 
 enum {
     ERRORS_MAX = 100,         /* of items, that an expression sees */
-    READS_OF_STEP = 3,        /* at most */
+    READS_OF_STEP = 4,        /* at most */
     READS_MAX = 8,            /* of one job */
     ROWS_MAX = 256,           /* of one read: more than are at work, so that few wait for it */
     ROWS_BYTES_MAX = 4 << 20, /* of one read */
+    REST_MAX = 32,            /* of one read for a command: others may be for those after it */
+    REST_BYTES_MAX = 1 << 20,
     RETRY_MS = 1000,
     OUTPUTS_BYTES_MAX = 16 << 20, /* of the array that an expression sees */
 };
@@ -62,8 +64,10 @@ static void bring_known(struct scheduler *s, struct live *l, uint16_t step)
         const struct event bring = {.kind = EVENT_BRING,
                                     .step = unit,
                                     .row = &known->rows[known->next++]};
-        if (bring.row->item < l->task.steps[step].items->undo_below)
-            (void)live_decide(&s->tasks, l, &bring);
+        if (bring.row->item >= l->task.steps[step].items->undo_below)
+            continue;
+        if (live_decide(&s->tasks, l, &bring) == ANSWER_ACCEPTED)
+            family_told_item(l, unit, bring.row->child);
     }
 }
 
@@ -71,7 +75,7 @@ void items_bring(struct scheduler *s, struct live *l)
 {
     const struct workflow *w = &l->definition->workflow;
 
-    if (w->slot_count == 0 || l->task.direction != DIRECTION_UNDO)
+    if (l->task.direction != DIRECTION_UNDO)
         return;
     for (uint16_t i = 0; i < w->step_count; i++) {
         if (w->steps[i].kind != KIND_EACH)
@@ -85,18 +89,43 @@ void items_bring(struct scheduler *s, struct live *l)
     }
 }
 
+bool items_are_wanted_back(const struct live *l)
+{
+    const struct workflow *w = &l->definition->workflow;
+
+    for (uint16_t i = 0; w->slot_count > 0 && i < w->step_count; i++)
+        if (w->steps[i].kind == KIND_EACH && items_to_bring(w, &l->task, i) > 0)
+            return true;
+    return false;
+}
+
 bool items_will_be_undone(const struct live *l)
 {
     const struct workflow *w = &l->definition->workflow;
     const struct task *t = &l->task;
 
-    if (t->slot_count == 0 || t->direction != DIRECTION_UNDO || t->stop != STOP_NONE
-        || t->paused_at != 0)
+    if (t->direction != DIRECTION_UNDO || t->stop != STOP_NONE || t->paused_at != 0)
         return false;
     for (uint16_t u = t->step_count; u < task_unit_count(t); u++)
         if (t->steps[u].slot == SLOT_RESTING && step_needs_undo(&w->steps[u], &t->steps[u]))
             return true;
     return false;
+}
+
+/* ---- for commands ---- */
+
+void items_want_row(struct scheduler *s, struct live *l, uint16_t step, uint32_t number)
+{
+    l->items[step].reads_rest = true;
+    l->items[step].rest_from = number;
+    l->awaits_items = true;
+    if (!link_is_in(&l->item_link))
+        list_push(&s->tasks.item_reads, &l->item_link);
+}
+
+void items_forget_rows(struct live *l, uint16_t step)
+{
+    l->items[step].count = l->items[step].next = 0;
 }
 
 /* ---- what expressions need ---- */
@@ -142,14 +171,20 @@ static bool lacks_errors(struct live *l, uint16_t step)
            && !known_of(l, step)->errors.ptr;
 }
 
-/* What was to be read for the task as it was; the caller finds out anew what is. */
+/* What was to be read for the task as it was; the caller finds out anew what is. Commands still
+ * wait for what they need. */
 static void forget_reads(struct live *l, const struct workflow *w)
 {
-    link_remove(&l->item_link);
-    l->awaits_items = false;
+    bool rest = false;
+
     l->items_at = 0;
-    for (uint16_t i = 0; i < w->step_count; i++)
+    for (uint16_t i = 0; i < w->step_count; i++) {
         l->items[i].reads_rows = l->items[i].reads_outputs = l->items[i].reads_errors = false;
+        rest |= l->items[i].reads_rest;
+    }
+    l->awaits_items = rest;
+    if (!rest)
+        link_remove(&l->item_link);
 }
 
 bool items_await_outputs(struct scheduler *s, struct live *l)
@@ -157,10 +192,8 @@ bool items_await_outputs(struct scheduler *s, struct live *l)
     const struct workflow *w = &l->definition->workflow;
     bool any = false;
 
-    if (w->slot_count > 0)
-        forget_reads(l, w);
-
-    for (uint16_t i = 0; w->slot_count > 0 && i < w->step_count; i++) {
+    forget_reads(l, w);
+    for (uint16_t i = 0; i < w->step_count; i++) {
         if (w->steps[i].kind != KIND_EACH || (!lacks_outputs(l, i) && !lacks_errors(l, i)))
             continue;
         struct items_needed n = needs_of(l, i);
@@ -177,22 +210,35 @@ bool items_await_outputs(struct scheduler *s, struct live *l)
 
 /* ---- reads ---- */
 
-static void gather_rows(struct job *j, const struct live *l, uint16_t step, enum item_order order)
+static void gather_rows(struct job *j, const struct live *l, uint16_t step, struct item_read read)
 {
-    const struct step *st = &l->task.steps[step];
-    bool failed = order == ITEMS_FAILED;
+    read.task = l->id;
+    read.step = l->definition->workflow.steps[step].name;
+    read.generation = l->task.steps[step].generation;
+    j->items[j->item_count++] =
+        (struct item_reading){.task = arena_copy(&j->arena, l->id), .step = step, .rows = read};
+}
 
-    j->items[j->item_count++] = (struct item_reading){
-        .task = arena_copy(&j->arena, l->id),
-        .step = step,
-        .rows = {.task = l->id,
-                 .step = l->definition->workflow.steps[step].name,
-                 .generation = st->generation,
-                 .order = order,
-                 .from = failed ? 0 : st->items->undo_below,
-                 .limit = failed ? ERRORS_MAX : ROWS_MAX,
-                 .bytes_max = ROWS_BYTES_MAX},
-    };
+static struct item_read read_to_undo(const struct live *l, uint16_t step)
+{
+    return (struct item_read){.order = ITEMS_TO_UNDO,
+                              .from = l->task.steps[step].items->undo_below,
+                              .limit = ROWS_MAX,
+                              .bytes_max = ROWS_BYTES_MAX};
+}
+
+static struct item_read read_failed(void)
+{
+    return (
+        struct item_read){.order = ITEMS_FAILED, .limit = ERRORS_MAX, .bytes_max = ROWS_BYTES_MAX};
+}
+
+static struct item_read read_for_command(const struct live *l, uint16_t step)
+{
+    return (struct item_read){.order = ITEMS_UP,
+                              .from = l->items[step].rest_from,
+                              .limit = REST_MAX,
+                              .bytes_max = REST_BYTES_MAX};
 }
 
 static void gather_outputs(struct job *j, const struct live *l, uint16_t step)
@@ -232,14 +278,17 @@ static void gather_of(struct job *j, struct live *l)
         if (j->item_count + READS_OF_STEP > READS_MAX || reads_outputs(j))
             return;
         if (l->items[i].reads_rows)
-            gather_rows(j, l, i, ITEMS_TO_UNDO);
+            gather_rows(j, l, i, read_to_undo(l, i));
         if (l->items[i].reads_errors)
-            gather_rows(j, l, i, ITEMS_FAILED);
+            gather_rows(j, l, i, read_failed());
+        if (l->items[i].reads_rest)
+            gather_rows(j, l, i, read_for_command(l, i));
         if (l->items[i].reads_outputs)
             gather_outputs(j, l, i);
         for (size_t n = from; n < j->item_count; n++)
             keep_texts(j, &j->items[n]);
         l->items[i].reads_rows = l->items[i].reads_outputs = l->items[i].reads_errors = false;
+        l->items[i].reads_rest = false;
     }
     link_remove(&l->item_link);
 }
@@ -257,7 +306,7 @@ void items_gather(struct scheduler *s, struct job *j)
 /* ---- what was read ---- */
 
 /* It cannot go on without them. It is tried again, but not at once. */
-static void are_unreadable(struct scheduler *s, struct live *l, uint16_t step, const char *story)
+void items_unreadable(struct scheduler *s, struct live *l, uint16_t step, const char *story)
 {
     uint64_t left_out = 0;
 
@@ -284,7 +333,7 @@ static void landed_rows(struct scheduler *s, struct live *l, const struct item_r
         known->count++;
     }
     if (known->count == 0)
-        are_unreadable(s, l, r->step, e.text);
+        items_unreadable(s, l, r->step, e.text);
 }
 
 static void put_error(struct buf *b, const struct step *item)
@@ -411,10 +460,10 @@ static void landed(struct scheduler *s, struct live *l, const struct item_readin
     if (r->outputs && (r->err == ERR_OK || r->err == ERR_TOO_BIG))
         landed_outputs(l, r);
     else if (r->err != ERR_OK && !err_is_transient(r->err))
-        are_unreadable(s, l, r->step, r->error.text);
+        items_unreadable(s, l, r->step, r->error.text);
     else if (r->err == ERR_OK && r->rows.order == ITEMS_FAILED)
         landed_errors(l, r);
-    else if (r->err == ERR_OK)
+    else if (r->err == ERR_OK && r->rows.order == ITEMS_TO_UNDO)
         landed_rows(s, l, r);
 }
 

@@ -11,7 +11,7 @@ enum { SAVES_MAX = 16 };
 struct item_reading {
     struct slice task; /* its id */
     uint16_t step;
-    bool outputs; /* all outputs; else: rows to be undone */
+    bool outputs; /* all outputs; else: rows to be undone, those that failed, or for a command */
     struct item_read rows;
     struct item_outputs all;
     enum err err;

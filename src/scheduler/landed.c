@@ -2,7 +2,7 @@
  * and read rows. turn.c calls it; tasks/live.c loads the rows. */
 
 #include "core/items.h"
-#include "scheduler/internal.h"
+#include "scheduler/job.h"
 
 #include <stdio.h>
 
@@ -100,8 +100,10 @@ static void landed_ok(struct scheduler *s, struct live *l, const struct change *
     told_of(&l->task, &l->reply, &l->arena, &l->messages);
     report_change(s, l);
     counts_durable(&s->tasks, l);
-    items_stored(&l->definition->workflow, &l->task);
-    family_told_of(l);
+    if (l->task.slot_count > 0)
+        items_stored(&l->definition->workflow, &l->task);
+    if (family_has(l))
+        family_told_of(l);
     commands_durable(s, l);
     starts_are_durable(s, l);
     live_remove_resting(l);
@@ -463,8 +465,13 @@ void landed_items(struct scheduler *s, const struct item_reading *r)
 
     if (!l)
         return;
+    bool for_command = !r->outputs && r->rows.order == ITEMS_UP;
+    if (for_command && r->err != ERR_OK && err_is_transient(r->err))
+        fail_callers(s, l, &l->inbox, r->err, r->error.text);
+    s->landing = for_command ? r : NULL;
     if (!list_empty(&l->inbox))
         commands_process(s, l);
     else if (live_is_ours(&s->tasks, l))
         start_refresh(s, l);
+    s->landing = NULL;
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/when.h"
+#include "core/items.h"
 #include "core/reason.h"
 
 /* The name of each verb, and the error code that it leaves on the task. */
@@ -311,11 +312,23 @@ static void explain_effects(struct ask *a, const struct live *l, int from)
                    "effects can only be reverted by undo; these steps took effect: %s", names.ptr);
 }
 
+/* A failed item is retried if fewer are at work than may be. */
+static bool lacks_place(const struct live *l, const struct event *e)
+{
+    const struct workflow *w = &l->definition->workflow;
+    const struct step *s = e->step >= 0 ? &l->task.steps[e->step] : NULL;
+
+    return e->kind == EVENT_RETRY && s && unit_is_slot(w, e->step) && s->state == STEP_FAILED
+           && s->direction == DIRECTION_FORWARD && l->task.state == TASK_ERROR
+           && item_may_be_repaired(w, &l->task, (uint16_t)e->step);
+}
+
 static void explain_obstacle(struct ask *a, const struct live *l, const struct event *e,
                              enum obstacle o, uint16_t at)
 {
+    CLEANUP(arena_fini) struct arena names = {0};
     const struct task *t = &l->task;
-    struct slice step = l->definition->workflow.steps[at].name;
+    struct slice step = live_unit_name(l, at, &names);
 
     switch (o) {
     case OBSTACLE_NEW:
@@ -418,10 +431,27 @@ static void explain_obstacle(struct ask *a, const struct live *l, const struct e
         UNREACHABLE(); /* explained by signals.c, votes.c, admin_is_missing() */
     case OBSTACLE_NONE:
     case OBSTACLE_STATE:
-        explain_state(a, t);
+        if (lacks_place(l, e))
+            explain_step(a,
+                         "has no place: as many items of its list are at work as may be; send the "
+                         "request again when one of them has ended",
+                         step);
+        else
+            explain_state(a, t);
         return;
     }
     UNREACHABLE();
+}
+
+/* An item of the list that has not begun is no unknown step. */
+static bool has_not_begun(const struct live *l, struct slice name)
+{
+    struct item_ref item;
+    int step = -1;
+
+    return live_item_named(l, name, &item, &step) && l->task.steps[step].items
+           && item.number >= l->task.steps[step].items->begun
+           && item.number < l->task.steps[step].items->list.count;
 }
 
 void operator_explain(struct scheduler *s, const struct live *l, struct command *c,
@@ -430,6 +460,12 @@ void operator_explain(struct scheduler *s, const struct live *l, struct command 
     struct ask *a = c->ask;
     uint16_t at = 0;
 
+    if (c->answer == ANSWER_UNKNOWN && has_not_begun(l, a->step)) {
+        c->answer = ANSWER_REFUSED;
+        a->refusal = OBSTACLE_STATE;
+        explain_step(a, "has not begun", slice_cut(a->step, ASK_NAME_TOLD));
+        return;
+    }
     if (c->answer == ANSWER_UNKNOWN)
         (void)snprintf(a->story, sizeof a->story, "task %.*s has no step \"%.*s\"",
                        SLICE_ARG(l->id), SLICE_ARG(slice_cut(a->step, ASK_NAME_TOLD)));

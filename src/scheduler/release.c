@@ -51,7 +51,8 @@ static bool is_for_others(struct scheduler *s, const struct live *l, const struc
 static bool may_be_released(const struct scheduler *s, const struct live *l)
 {
     return live_is_ours(&s->tasks, l) && !live_any_open(l) && !task_state_is_end(l->task.state)
-           && !link_is_in(&l->undecided) && !l->awaits_items && !items_will_be_undone(l);
+           && !link_is_in(&l->undecided) && !l->awaits_items
+           && (l->task.slot_count == 0 || !items_will_be_undone(l));
 }
 
 bool release_is_due_for(struct scheduler *s, const struct live *l, const struct ready *ready,
@@ -161,7 +162,8 @@ static void find_waits(struct scheduler *s, struct live *l, struct waits *ret)
         struct lane *lane = queue_lane(&s->tasks, l, ready[i].step);
         add_wait(ret, lane, lane->agent->name, lane_rank(lane, queue_rank(l, ready[i].step)));
     }
-    if (decisions_any_offers_left(s, l)) { /* this node could not: another one has to */
+    /* This node could not: another one has to. */
+    if (decisions_any_offers_left(s, l) || items_are_wanted_back(l)) {
         only_waits = false;
         add_wait(ret, NULL, WAITING_TIME, now);
     }

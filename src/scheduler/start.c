@@ -7,7 +7,7 @@
 /* Those that could not be read are tried again later. */
 static bool awaits_outputs(struct scheduler *s, struct live *l)
 {
-    if (!items_await_outputs(s, l))
+    if (l->task.slot_count == 0 || !items_await_outputs(s, l))
         return false;
     heap_remove(&s->tasks.naps, &l->nap);
     if (l->items_at)
@@ -32,10 +32,10 @@ void start_refresh(struct scheduler *s, struct live *l)
     decisions_make(s, l);
     if (awaits_outputs(s, l)) /* of a list that ended by what was decided */
         return;
-    if (live_is_ours(&s->tasks, l))
-        items_bring(s, l);
     if (!live_is_ours(&s->tasks, l))
         return;
+    if (l->task.slot_count > 0)
+        items_bring(s, l);
     if (task_lacks_lock(&l->task)) {
         if (release_is_due(s, l))
             live_dirty(&s->tasks, l); /* it waits for its lock in the store */

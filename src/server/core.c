@@ -18,9 +18,11 @@
 #include "node/fair.h"
 #include "node/node.h"
 #include "node/overrun.h"
+#include "node/overview.h"
 #include "node/part.h"
 #include "node/quota.h"
 #include "node/readings.h"
+#include "node/sessions.h"
 #include "node/store_thread.h"
 #include "server/outside.h"
 #include "server/run.h"
@@ -59,6 +61,8 @@ enum err core_load(struct run *run, struct error *e)
     struct server *sv = &run->sv;
 
     sv->access = access_new(sv->config.token_file);
+    sv->sessions = sessions_new();
+    sv->overview = overview_new(server_turn_now(sv));
     sv->contents = contents_new();
     sv->quotas = quotas_new();
     enum err err = catalog_load(&sv->workflows, sv->config.store, &run->known, e);
@@ -79,6 +83,8 @@ void core_unload(struct run *run)
     overruns_fini(&run->overruns);
     token_key_free(sv->key);
     access_free(sv->access);
+    sessions_free(sv->sessions);
+    overview_free(sv->overview);
     contents_free(sv->contents);
     quotas_free(sv->quotas);
     registry_fini(&sv->workflows);

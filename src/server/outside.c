@@ -18,6 +18,7 @@
 #include "background/waits.h"
 #include "node/node.h"
 #include "node/overrun.h"
+#include "node/overview.h"
 #include "node/quota.h"
 #include "node/submission.h"
 #include "server/run.h"
@@ -44,6 +45,7 @@ static void task_ended(void *arg, const struct task *t)
     struct server *sv = arg;
 
     sv->metrics.tasks_ended[t->state]++;
+    overview_ended(sv->overview, t->state, t->ended_at - t->submitted_at, server_turn_now(sv));
     quotas_task(sv->quotas, t->owner, false);
     waiters_of(sv, t->id);
     schedules_task_ended(sv, t->id);

@@ -42,6 +42,7 @@
 #include "store/rows/overrun.h"
 #include "store/rows/retire.h"
 #include "store/rows/schedule.h"
+#include "store/rows/session.h"
 #include "store/rows/stopped.h"
 #include "store/rows/submission.h"
 #include "store/rows/task.h"
@@ -265,6 +266,20 @@ struct store_backup_ops {
     void (*end)(struct store *s); /* gives up the copy; harmless if there is none */
 };
 
+/* Sessions of the console, and codes: see rows/session.h. */
+struct store_session_ops {
+    /* Inserts one. `code`: the hash of the code that becomes it, or NULL; ERR_NOT_FOUND: there is
+     * no such code, or it has expired. Deletes what has expired at row->created_at, and the oldest
+     * ones of the token beyond SESSIONS_OF_TOKEN. */
+    enum err (*put)(struct store *s, const struct session_row *row, const unsigned char *code,
+                    const struct audit *audit, struct error *e);
+    enum err (*remove)(struct store *s, struct slice id, const struct audit *audit,
+                       struct error *e); /* ERR_NOT_FOUND */
+    /* All of them, also those that have expired. */
+    enum err (*list)(struct store *s, struct arena *a, struct session_row **ret, size_t *ret_count,
+                     struct error *e);
+};
+
 /* Items at rest: see rows/item.h. They are written by changes of their task. */
 struct store_item_ops {
     enum err (*read)(struct store *s, struct item_read *r, struct arena *a, struct error *e);
@@ -394,9 +409,10 @@ struct store_ops {
     const struct store_operation_ops *operations;
     const struct store_schedule_ops *schedules;
     const struct store_retention_ops *retention;
-    const struct store_count_ops *counts;  /* not of memory */
-    const struct store_node_ops *nodes;    /* where the store is shared */
-    const struct store_backup_ops *backup; /* of SQLite */
+    const struct store_count_ops *counts;     /* not of memory */
+    const struct store_session_ops *sessions; /* the same */
+    const struct store_node_ops *nodes;       /* where the store is shared */
+    const struct store_backup_ops *backup;    /* of SQLite */
 
     /* ---- each of these alone may be NULL ---- */
 

@@ -427,6 +427,15 @@ static void scan_begins(struct supervisor *sv, int64_t now)
                  sv->config.grace_ms);
 }
 
+void supervisor_left_out(struct supervisor *sv)
+{
+    int64_t now = sv->outside.now(sv->outside.arg);
+
+    ASSERT(sv->phase == PHASE_IDLE);
+    (void)lost_times_scan_succeeds(&sv->times, now, sv->outside.steady(sv->outside.arg));
+    sv->next_at = now;
+}
+
 bool supervisor_wants_lead(struct supervisor *sv)
 {
     sv->survey_steady = sv->outside.steady(sv->outside.arg);

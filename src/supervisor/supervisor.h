@@ -61,6 +61,11 @@ void supervisor_free(struct supervisor *sv); /* no job may be at the store */
 int64_t supervisor_turn(struct supervisor *sv);
 bool supervisor_is_busy(const struct supervisor *sv);
 
+/* In virtual time: no row was overdue since the last scan, and this server was well. So the scans
+ * up to now, which would have found nothing, count as made, and the next one is due now. No scan
+ * may be under way. */
+void supervisor_left_out(struct supervisor *sv);
+
 /* Nothing is begun from now on. */
 void supervisor_stop(struct supervisor *sv);
 

@@ -3,6 +3,7 @@
 #include "supervisor/supervisor.h"
 
 #include "base/test.h"
+#include "base/when.h"
 #include "store/codec/codec.h"
 #include "store/memory/memory.h"
 #include "supervisor/overdue.h"
@@ -291,6 +292,24 @@ static void what_fell_due_in_lost_time_gets_grace(void **state)
 
 /* Found by the simulator: the node had slept, and its store had been slow before. So no complete-by
  * of a task moved any more, and one was given up as soon as the node was back. */
+/* Virtual time jumps to the moment at which something falls due. */
+static void scans_that_were_left_out_are_no_lost_time(void **state)
+{
+    (void)state;
+    stage_begin();
+    scan_at(START + GRACE + INTERVAL); /* the start itself is over */
+    task_insert(SLICE("t"), s.now + 30 * MS_PER_D, 0);
+    s.now += 30 * MS_PER_D - 1;
+    supervisor_left_out(s.supervisor);
+    turn(s.supervisor);
+    check_request(SLICE("t"), 0, NULL);
+    s.now += 30 * MS_PER_D; /* it is a month late, and nobody had looked: still no outage */
+    supervisor_left_out(s.supervisor);
+    turn(s.supervisor);
+    check_request(SLICE("t"), 1, "a");
+    stage_end();
+}
+
 static void no_task_is_given_up_in_the_grace_time(void **state)
 {
     enum { SLOW = 4 * INTERVAL, GAPS = 9 };
@@ -376,6 +395,7 @@ int main(void)
         cmocka_unit_test(who_leaves_the_queue_of_its_lock_says_so),
         cmocka_unit_test(a_task_of_which_something_runs_is_not_released),
         cmocka_unit_test(what_fell_due_in_lost_time_gets_grace),
+        cmocka_unit_test(scans_that_were_left_out_are_no_lost_time),
         cmocka_unit_test(no_task_is_given_up_in_the_grace_time),
         cmocka_unit_test(one_supervisor_leads_and_hands_over_when_it_stops),
         cmocka_unit_test(a_scan_that_fails_is_reported_and_tried_again),

@@ -21,6 +21,12 @@ void family_told_of(struct live *l)
         told->children[i] = t->steps[i].child;
 }
 
+void family_told_item(struct live *l, uint16_t unit, struct child child)
+{
+    if (l->family.children)
+        l->family.children[unit] = child;
+}
+
 bool family_awaits(const struct live *l)
 {
     const struct workflow *w = &l->definition->workflow;

@@ -18,6 +18,9 @@ static inline bool family_has(const struct live *l)
 /* All that the task would tell now is told. */
 void family_told_of(struct live *l);
 
+/* An item at rest is put into that slot: what it has told is in its row. */
+void family_told_item(struct live *l, uint16_t unit, struct child child);
+
 /* Does any step wait for what its child tells, and for nothing else? */
 bool family_awaits(const struct live *l);
 

@@ -18,6 +18,8 @@ struct kept_pulse {
 /* The latest heartbeat of a unit; NULL: none. */
 static struct kept_pulse *kept_of(const struct live *l, uint16_t unit)
 {
+    if (list_empty(&l->pulses))
+        return NULL;
     /* Which item is in a slot is not known while the task is being read. */
     const struct item_ref item = l->loaded ? live_item(l, unit) : (struct item_ref){0};
     uint16_t step = l->loaded ? unit_step(&l->definition->workflow, unit) : unit;

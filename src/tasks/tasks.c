@@ -60,19 +60,6 @@ void tasks_release_now(struct tasks *ts)
     ts->frozen_now = 0;
 }
 
-struct item_ref live_item(const struct live *l, uint16_t unit)
-{
-    const struct workflow *w = &l->definition->workflow;
-
-    if (!unit_is_slot(w, unit))
-        return (struct item_ref){0};
-    return (struct item_ref){
-        .any = true,
-        .generation = l->task.steps[unit_step(w, unit)].generation,
-        .number = l->task.steps[unit].item,
-    };
-}
-
 struct slice item_name(struct slice step, uint32_t item, struct arena *a)
 {
     char *text = arena_bytes(a, step.len + 12);
@@ -90,21 +77,16 @@ struct slice live_unit_name(const struct live *l, uint16_t unit, struct arena *a
     return item.any ? item_name(step, item.number, a) : step;
 }
 
-int live_unit(const struct live *l, int step, const struct item_ref *item)
+int live_slot(const struct live *l, int step, const struct item_ref *item)
 {
     const struct workflow *w = &l->definition->workflow;
 
-    if (step < 0 || step >= l->task.step_count)
-        return -1;
-    if (!item->any)
-        return step;
     if (w->steps[step].kind != KIND_EACH || item->generation != l->task.steps[step].generation)
         return -1;
     return items_slot(w, &l->task, (uint16_t)step, item->number);
 }
 
-/* False: it does not end in a number. */
-static bool split_name(struct slice name, struct slice *ret_step, uint32_t *ret_item)
+bool item_name_split(struct slice name, struct slice *ret_step, uint32_t *ret_item)
 {
     size_t at = name.len;
     uint64_t number = 0;
@@ -122,29 +104,27 @@ static bool split_name(struct slice name, struct slice *ret_step, uint32_t *ret_
     return true;
 }
 
-int live_unit_named(const struct live *l, struct slice name)
+bool live_item_named(const struct live *l, struct slice name, struct item_ref *ret, int *ret_step)
 {
     const struct workflow *w = &l->definition->workflow;
-    int step = workflow_step_index(w, name);
-    struct item_ref item = {.any = true};
     struct slice of;
 
-    if (step >= 0 || !split_name(name, &of, &item.number))
-        return step;
-    step = workflow_step_index(w, of);
-    if (step < 0)
-        return -1;
-    item.generation = l->task.steps[step].generation;
-    return live_unit(l, step, &item);
+    *ret = (struct item_ref){.any = true};
+    if (workflow_step_index(w, name) >= 0 || !item_name_split(name, &of, &ret->number))
+        return false;
+    *ret_step = workflow_step_index(w, of);
+    if (*ret_step < 0)
+        return false;
+    ret->generation = l->task.steps[*ret_step].generation;
+    return true;
 }
 
-bool live_find_attempt_of(const struct live *l, struct token *t)
+int live_unit_named(const struct live *l, struct slice name)
 {
-    int unit = live_unit(l, t->step, &t->item);
+    int step = workflow_step_index(&l->definition->workflow, name);
+    struct item_ref item;
 
-    if (unit >= 0)
-        t->step = (uint16_t)unit;
-    return unit >= 0;
+    return step < 0 && live_item_named(l, name, &item, &step) ? live_unit(l, step, &item) : step;
 }
 
 struct live *live_find(const struct tasks *ts, struct slice id)

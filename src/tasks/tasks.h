@@ -55,9 +55,10 @@ struct command {
     enum answer answer;  /* of the last evaluation */
     struct slice detail; /* ASK: for the audit; in the task's arena */
     bool owned;          /* on the heap; freed when it is done */
-    bool overtook; /* it arrived while its task was being read, so that read may miss changes that
-                      other nodes made before it arrived */
-    bool row_read; /* a submission: its row was read and does not exist */
+    bool overtook;  /* it arrived while its task was being read, so that read may miss changes that
+                       other nodes made before it arrived */
+    bool row_read;  /* a submission: its row was read and does not exist */
+    bool task_read; /* it is for an item at rest: the row of its task was read after it arrived */
 };
 
 /* The end of an attempt, not durable yet. */
@@ -126,10 +127,13 @@ struct live_items {
     size_t count, next;  /* ... from `next` on */
     int64_t retry_at;    /* they could not be read, and are not read before */
     bool reads_rows, reads_outputs, reads_errors; /* wanted */
+    bool reads_rest;                              /* the same: for a command, ... */
+    uint32_t rest_from;                           /* ... from this item on */
     bool outputs_too_big;                         /* more than an expression may see */
     struct slice errors; /* the first ones, as expressions see them; NONE: not known */
     bool asked;          /* it is known what expressions need ... */
     struct items_needed needs;
+    struct item_mark mark; /* of the list */
 };
 
 struct live {
@@ -238,17 +242,49 @@ void tasks_freeze_now(struct tasks *ts);
 void tasks_release_now(struct tasks *ts);
 
 /* Which item is in the slot; none, if the unit is a step. */
-struct item_ref live_item(const struct live *l, uint16_t unit);
+static inline struct item_ref live_item(const struct live *l, uint16_t unit)
+{
+    const struct workflow *w = &l->definition->workflow;
+
+    if (!unit_is_slot(w, unit))
+        return (struct item_ref){0};
+    return (struct item_ref){
+        .any = true,
+        .generation = l->task.steps[unit_step(w, unit)].generation,
+        .number = l->task.steps[unit].item,
+    };
+}
+
+/* The unit of that item of the step; -1: it is in no slot. */
+int live_slot(const struct live *l, int step, const struct item_ref *item);
 
 /* The unit of that step, or of that item of it; -1: there is no such step, or the item is in no
  * slot. */
-int live_unit(const struct live *l, int step, const struct item_ref *item);
+static inline int live_unit(const struct live *l, int step, const struct item_ref *item)
+{
+    if (step < 0 || step >= l->task.step_count)
+        return -1;
+    return item->any ? live_slot(l, step, item) : step;
+}
 
 /* The same by the name of a step, or of an item of its present list: "pack.3". */
 int live_unit_named(const struct live *l, struct slice name);
 
+/* Splits "pack.3". False: it does not end in a number. */
+bool item_name_split(struct slice name, struct slice *ret_step, uint32_t *ret_item);
+
+/* Whether a step with for_each has such an item in its present list, by its name alone. */
+bool live_item_named(const struct live *l, struct slice name, struct item_ref *ret, int *ret_step);
+
 /* The same for a token, which then has the unit instead of the step. */
-bool live_find_attempt_of(const struct live *l, struct token *t);
+static inline bool live_find_attempt_of(const struct live *l, struct token *t)
+{
+    int unit = live_unit(l, t->step, &t->item);
+
+    if (unit >= 0)
+        t->step = (uint16_t)unit;
+    return unit >= 0;
+}
 
 struct live *live_find(const struct tasks *ts, struct slice id);
 struct live *live_stub(struct tasks *ts, struct slice id); /* new, loading */

@@ -275,8 +275,10 @@ static void move_approval(struct buf *b, const struct why *y, const struct reaso
 static void command_why(struct buf *b, const struct why *y, const struct reason *r)
 {
     CLEANUP(arena_fini) struct arena a = {0};
-    struct slice id = child_id(y->task->id, step_name(y, r->step), r->count, &a);
+    CLEANUP(buf_fini) struct buf unit = {0};
 
+    why_unit(&unit, y, r->step);
+    struct slice id = child_id(y->task->id, buf_view(&unit), r->count, &a);
     buf_fmt(b, "\nintact why %s%.*s", id.ptr[0] == '-' ? "-- " : "", SLICE_ARG(id));
 }
 

@@ -490,6 +490,7 @@ static void say_lock(struct buf *b, const struct why *y, const struct reason *r)
 static void say_child(struct buf *b, const struct why *y, const struct reason *r)
 {
     CLEANUP(arena_fini) struct arena a = {0};
+    CLEANUP(buf_fini) struct buf unit = {0};
     const struct step *s = step_of(y, r);
 
     if (r->count == 0 || (r->direction == DIRECTION_FORWARD && s->begun_at == 0)) {
@@ -497,15 +498,16 @@ static void say_child(struct buf *b, const struct why *y, const struct reason *r
         buf_str(b, " is about to start its child, a task of its own.");
         return;
     }
-    struct slice id = child_id(y->task->id, step_name(y, r->step), r->count, &a);
+    why_unit(&unit, y, r->step);
+    struct slice id = child_id(y->task->id, buf_view(&unit), r->count, &a);
     if (r->kind == REASON_CHILD) {
-        buf_fmt(b, "Step %.*s waits for %s its child, task %.*s.", SLICE_ARG(step_name(y, r->step)),
+        buf_fmt(b, "Step %.*s waits for %s its child, task %.*s.", SLICE_ARG(buf_view(&unit)),
                 r->direction == DIRECTION_UNDO ? "the undo of" : "the end of", SLICE_ARG(id));
         return;
     }
-    buf_fmt(b, "The child of step %.*s, task %.*s, stopped in error",
-            SLICE_ARG(step_name(y, r->step)), SLICE_ARG(id));
-    if (s->error.message.ptr) {
+    buf_fmt(b, "The child of step %.*s, task %.*s, stopped in error", SLICE_ARG(buf_view(&unit)),
+            SLICE_ARG(id));
+    if (s->error.message.ptr) { /* it begins with the child's code */
         buf_str(b, " (");
         quote(b, s->error.message);
         buf_byte(b, ')');

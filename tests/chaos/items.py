@@ -164,13 +164,15 @@ class Round(chaos_kit.Round):
     def wrong_items(self, states, items):
         """What is completed took effect, unless an operator said so; in a task that is compensated nothing is."""
         effects = self.ledger.effects()
+        late = {(row[0], row[1]) for row in self.store.rows(
+            "SELECT task, number FROM item_document WHERE replace(CAST(value AS text), '\"late\"', '') <> CAST(value AS text)")}
         for (id_, number), (_, _, state, in_doubt) in items.items():
             took = any(key == f"{id_}/pack.{number}" for key in effects)
             if states[id_] == "compensated" and (state in ("completed", "undoing") or took and state not in ("undone", "failed", "skipped")):
                 yield f"{id_}/pack.{number} is {state}, and its task is compensated"
             if state == "undone" and f"{id_}/pack.{number}/undo" not in effects:
                 yield f"{id_}/pack.{number} is {state}, and nobody was asked"
-            if states[id_] == "processed" and state == "failed" and took and not in_doubt:
+            if states[id_] == "processed" and state == "failed" and took and not in_doubt and (id_, number) not in late:
                 yield f"{id_}/pack.{number} took effect, and has failed without a doubt"
             if states[id_] == "processed" and state in ("undone", "undoing", "waiting", "running"):
                 yield f"{id_}/pack.{number} is {state}, and its task is processed"

@@ -575,7 +575,7 @@ static void a_damaged_copy_is_not_adopted(void **state)
     static const char bytes[4096] = {1, 2, 3};
     bool was_copy = true;
 
-    insert_many(w, "t", 200);
+    insert_many(w, "t", 400);
     rewrite(w, "t0", BIG);
     stop_store(w);
     shell("cp", path_of(w, "intact.db"), path_of(w, "x"));

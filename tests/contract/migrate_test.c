@@ -241,6 +241,7 @@ static void ids_reserved_under_version_17_are_known_by_the_hash(void **state)
                "DROP VIEW task_vote; DROP INDEX task_asked; ALTER TABLE task DROP COLUMN asked; "
                "ALTER TABLE submission DROP COLUMN submitter; "
                "DROP VIEW task_item; DROP VIEW item_document; DROP TABLE item; "
+               "DROP TABLE session; "
                "DROP INDEX task_parent; DROP INDEX task_root; DROP TABLE orphaned; "
                "ALTER TABLE task DROP COLUMN parent; ALTER TABLE task DROP COLUMN root; "
                "ALTER TABLE submission DROP COLUMN child; "

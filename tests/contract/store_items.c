@@ -677,10 +677,21 @@ static void plain_sql_sees_items_wherever_they_lie(void **state)
          "SELECT name, items, items_begun, items_completed, items_failed, items_undone "
          "FROM task_step ORDER BY position",
          "a|NULL|NULL|NULL|NULL|NULL\npack|9|5|1|1|0\n");
-    must(insert_row(w, a_row("y")), "one that has no steps at all");
+    row = a_row("y");
+    row.doc = SLICE("{\"steps\":[{\"name\":\"pack\",\"key_generation\":3,\"items\":{\"count\":9,"
+                    "\"at_work\":[{\"item\":3,\"state\":\"running\"}]}}]}");
     old.generation = 1;
-    must(put_item(w, "y", 2, old), "an item whose step is not there");
-    says(w, "SELECT task, key_generation, number FROM task_item WHERE task = 'y'", "y|2|3\n");
+    row.items = &old;
+    row.item_count = 1;
+    must(insert_row(w, row), "an item of a former list");
+    says(w, "SELECT task, key_generation, number FROM task_item WHERE task = 'y' ORDER BY 2",
+         "y|2|3\ny|3|3\n");
+    row = a_row("z");
+    row.doc = SLICE("{\"steps\":[{\"name\":\"pack\",\"items\":{\"count\":3,\"begun\":3}}]}");
+    row.items = items;
+    row.item_count = COUNT_OF(items);
+    must(insert_row(w, row), "nothing is at work");
+    says(w, "SELECT number FROM task_item WHERE task = 'z' ORDER BY 1", "0\n1\n2\n");
 }
 
 int main(void)

@@ -167,7 +167,7 @@ void postgres_do(struct world *w, const char *sql)
  * with TRUNCATE, which makes new files. */
 static void empty_schema(const char *schema)
 {
-    char sql[800];
+    char sql[1000];
 
     (void)snprintf(sql, sizeof sql,
                    "SET search_path = %s; DELETE FROM task; DELETE FROM wait; DELETE FROM payload; "
@@ -179,7 +179,7 @@ static void empty_schema(const char *schema)
                    "ALTER TABLE audit ENABLE TRIGGER USER; "
                    "DELETE FROM outbox_aside; DELETE FROM submission; DELETE FROM operation; "
                    "DELETE FROM overrun; DELETE FROM schedule; DELETE FROM schedule_version; "
-                   "DELETE FROM lock_key; DELETE FROM lock_holder; "
+                   "DELETE FROM lock_key; DELETE FROM lock_holder; DELETE FROM session; "
                    "DELETE FROM notice; DELETE FROM orphaned; DELETE FROM item; "
                    "DELETE FROM meta WHERE name <> 'version'; "
                    "SELECT setval('task_seq', 1, false) + setval('audit_seq_seq', 1, false) + "

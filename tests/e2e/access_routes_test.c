@@ -41,6 +41,7 @@ enum who {
     LISTERS = READERS | READ_SOME,
     SEERS = OWNERS | LISTERS,
     KNOWERS = SEERS | DEFINE,
+    PEOPLE = KNOWERS | APPROVE | LINK,
     BEARERS = KNOWERS | AG | OTHER | AGENTS | APPROVE | LINK,
 };
 
@@ -143,6 +144,13 @@ static const struct {
     {"POST", "v1/tokens/*/rotate", "/v1/tokens/nobody/rotate", ADMIN},
     {"PUT", "v1/tokens/*", "/v1/tokens/nobody", ADMIN},
     {"DELETE", "v1/tokens/*", "/v1/tokens/nobody", ADMIN},
+    {"GET", "v1/overview", "/v1/overview", READERS},
+    {"POST", "v1/session", "/v1/session", PEOPLE},
+    {"GET", "v1/session", "/v1/session", BEARERS},
+    {"DELETE", "v1/session", "/v1/session", BEARERS},
+    {"POST", "v1/session/codes", "/v1/session/codes", PEOPLE},
+    {"GET", "v1/sessions", "/v1/sessions", BEARERS},
+    {"DELETE", "v1/sessions/*", "/v1/sessions/x", BEARERS},
     {"GET", "v1/tasks/*/events", "/v1/tasks/x/events", SEERS},
     {"GET", "v1/tasks/*/why", "/v1/tasks/x/why", SEERS},
     {"POST", "v1/tasks/*/cancel", "/v1/tasks/x/cancel", OWNERS | REPAIR},

@@ -679,7 +679,7 @@ class Described(WithServer):
         of_many -= {"--step", "--from", "--input", "--output", "--effect", "--reason"}
         of_many -= set(re.findall(r"^  (--[a-z-]+)", help_of(["get"]), re.M))
         for verb in verbs():
-            if verb[0] in ("serve", "top", "watch", "backup", "restore"):
+            if verb[0] in ("serve", "top", "watch", "backup", "restore", "test"):
                 continue  # they stay; they have tests of their own
             text = help_of(verb)
             words = [arguments[a] for a in re.findall(r" \[?([A-Z]+)", text.splitlines()[0].split("[FLAG")[0]) if a in arguments]
@@ -769,7 +769,7 @@ class Described(WithServer):
             text = help_of(verb).split("\nexamples:\n")[1].split("\n\n")[0].replace("\\\n", " ")
             for line in re.findall(r"^  ([^# ].*)$", text, re.M):
                 for words in pipeline(line):
-                    if words[0] != "intact" or words[1] in ("serve", "top", "watch", "backup", "restore") or ">" in words:
+                    if words[0] != "intact" or words[1] in ("serve", "top", "watch", "backup", "restore", "test") or ">" in words:
                         continue
                     done = self.s.run(*words[1:], status=None, input="", env={"INTACT_SERVER": "http://127.0.0.1:1"})
                     tried += 1

@@ -229,6 +229,16 @@ static void a_child_in_error_keeps_its_place_until_it_is_repaired(void **state)
     EXPECT_TEXT(&r, "error.code", "child");
     assert_int_equal(int_at(&r, "steps.0.items.completed"), 7);
     EXPECT_TEXT(&r, "steps.0.items.at_work.0.child.state", "error");
+    get(&node, &r, "/v1/tasks/f-4/why");
+    EXPECT(&r, 200);
+    EXPECT_TEXT(&r, "reasons.0.kind", "child-stopped");
+    EXPECT_TEXT(&r, "reasons.0.step", "parcel.2");
+    EXPECT_TEXT(
+        &r, "reasons.0.text",
+        "The child of step parcel.2, task f-4@parcel.2, stopped in error (no-address: no).");
+    CHECK(strstr(text_at(&r, "reasons.0.moves"), "intact why f-4@parcel.2")
+              && strstr(text_at(&r, "reasons.0.moves"), "intact skip f-4 --step parcel.2"),
+          "%s", text_at(&r, "reasons.0.moves"));
     post(&node, &r, "/v1/tasks/f-4@parcel.2/retry", "{\"reason\": \"test\"}");
     EXPECT(&r, 200);
     serve_until("f-4", "processed", -1);

@@ -255,7 +255,20 @@ static void the_output_has_the_item_that_ended_last(void **state)
 }
 
 /* Its row says that its effect is not known: that stays so, and it is put back. */
-static void a_late_result_of_an_item_at_rest_changes_nothing(void **state)
+/* The first of three items is in doubt and at rest. Returns the token of its last attempt. */
+static char *leave_in_doubt(const char *workflow, const char *id)
+{
+    REPLY r = {0};
+
+    order_lines(workflow, id, 3, -1);
+    fetch(&node, &r, "s", "i");
+    fetch(&node, &r, "s", "i"); /* the other attempt */
+    char *token = token_in(&r, 0);
+    WAIT_FOR((task_of(&node, &r, id), int_at(&r, "steps.0.items.failed") == 1), "its end");
+    return token;
+}
+
+static void a_late_result_of_an_item_at_rest_settles_its_doubt(void **state)
 {
     struct ledger *l = ledger_new();
     REPLY r = {0};
@@ -264,21 +277,67 @@ static void a_late_result_of_an_item_at_rest_changes_nothing(void **state)
     (void)define(&node, "brief",
                  LIST "\"concurrency\": 1, \"on_item_failure\": \"continue\", "
                       "\"complete_by\": \"500ms\"," WHAT "]");
-    order_lines("brief", "i-16", 3, -1);
-    fetch(&node, &r, "s", "i");
-    char *token = token_in(&r, 0);
-    fetch(&node, &r, "s", "i"); /* the other attempt */
-    WAIT_FOR((task_of(&node, &r, "i-16"), int_at(&r, "steps.0.items.failed") == 1), "its end");
-    hand_in(&node, "s", "i", token, "\"output\": {\"id\": 0}", "late");
-    free(token);
+    char *token = leave_in_doubt("brief", "i-16");
+    hand_in(&node, "s", "i", token, "\"output\": {\"id\": \"late\"}", "late");
+    hand_in(&node, "s", "i", token, "\"output\": {\"id\": \"again\"}", "late");
     get(&node, &r, "/v1/tasks/i-16/items?step=pack&state=failed");
     EXPECT(&r, 200);
     EXPECT_TEXT(&r, "items.0.name", "pack.0");
-    CHECK(raw_is(&r, "items.0.in_doubt", "true"), "it is not in doubt");
+    CHECK(raw_is(&r, "items.0.in_doubt", "false"), "it is in doubt");
+    node_kill(&node);
+    node_start(&node, flags);
+    hand_in(&node, "s", "i", token, "\"output\": {\"id\": \"again\"}", "late");
+    free(token);
     post(&node, &r, "/v1/tasks/i-16/cancel", "{\"reason\": \"test\"}");
     EXPECT(&r, 200);
+    WAIT_FOR((post(&node, &r, "/v1/agents/s/work", "{\"instance\": \"i\", \"max\": 1}"),
+              raw_is(&r, "requests.0.direction", "\"undo\"")
+                  && raw_is(&r, "requests.0.input.line", "0")),
+             "its undo");
+    EXPECT_TEXT(&r, "requests.0.input.taken.id", "late");
     serve_until(l, "i-16", "compensated");
     assert_int_equal(l->back[0], 1);
+}
+
+static void expect_verb(const char *id, const char *verb, const char *body, int status)
+{
+    REPLY r = {0};
+    char path[80];
+
+    (void)snprintf(path, sizeof path, "/v1/tasks/%s/%s", id, verb);
+    post(&node, &r, path, "{%s, \"reason\": \"test\"}", body);
+    EXPECT(&r, status);
+}
+
+/* One fails while others have not begun: it is at rest, and can be repaired until its step ends. */
+static void operators_reach_items_at_rest(void **state)
+{
+    struct ledger *l = ledger_new();
+    REPLY r = {0};
+    (void)state;
+
+    (void)define(&node, "one-by-one",
+                 LIST "\"concurrency\": 1, \"on_item_failure\": \"continue\"," WHAT "]");
+    order_lines("one-by-one", "i-17", 3, 0);
+    (void)serve_once(l, 1);
+    WAIT_FOR((task_of(&node, &r, "i-17"), int_at(&r, "steps.0.items.failed") == 1), "its end");
+    expect_verb("i-17", "retry", "\"step\": \"pack.0\"", 409);
+    expect_verb("i-17", "skip", "\"step\": \"pack.2\"", 409);
+    expect_verb("i-17", "skip", "\"step\": \"pack.3\"", 422);
+    expect_verb("i-17", "resolve", "\"step\": \"pack.0\", \"effect\": \"none\"", 409);
+    expect_verb("i-17", "supply", "\"step\": \"pack.0\", \"output\": {\"id\": 7}", 200);
+    get(&node, &r, "/v1/tasks/i-17/items?step=pack&state=completed");
+    EXPECT(&r, 200);
+    assert_int_equal(int_at(&r, "items.0.output.id"), 7);
+    serve_until(l, "i-17", "processed");
+    assert_int_equal(int_at(&r, "items.0.output.id"), 7);
+    task_of(&node, &r, "i-17");
+    assert_int_equal(int_at(&r, "output.0.id"), 7);
+    assert_int_equal(int_at(&r, "steps.0.items.failed"), 0);
+    expect_verb("i-17", "skip", "\"step\": \"pack.0\"", 409);
+    get(&node, &r, "/v1/audit?limit=1&task=i-17");
+    EXPECT(&r, 200);
+    EXPECT_TEXT(&r, "entries.0.step", "pack.0");
 }
 
 /* Nothing is taken twice under two keys, and all that was taken is put back. */
@@ -591,9 +650,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(one_that_fails_undoes_the_others),
         cmocka_unit_test(with_continue_all_are_tried),
         cmocka_unit_test(the_output_has_the_item_that_ended_last),
-        cmocka_unit_test(a_late_result_of_an_item_at_rest_changes_nothing),
+        cmocka_unit_test(a_late_result_of_an_item_at_rest_settles_its_doubt),
         cmocka_unit_test(a_server_that_is_killed_loses_no_item),
         cmocka_unit_test(operators_reach_single_items),
+        cmocka_unit_test(operators_reach_items_at_rest),
         cmocka_unit_test(items_are_read_in_pages),
         cmocka_unit_test(a_bad_list_fails_the_step),
         cmocka_unit_test(the_output_has_the_last_item),

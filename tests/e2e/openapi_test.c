@@ -45,6 +45,7 @@ static const struct call calls[] = {
     {"DELETE", "/v1/agents/ag", NULL, true},
     {"POST", "/v1/agents/ag/breaker", "{\"state\": \"closed\"}", true},
     {"GET", "/v1/stats", NULL, false},
+    {"GET", "/v1/overview", NULL, false},
     {"GET", "/v1/tasks", NULL, false},
     {"GET", "/v1/tasks/held", NULL, false},
     {"GET", "/v1/tasks/held/events", NULL, false},

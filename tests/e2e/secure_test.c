@@ -395,6 +395,32 @@ static void with_tls_it_listens_beyond_loopback(void **state)
     node_fini(&far);
 }
 
+/* Nobody without this certificate can have set it. */
+static void the_cookie_of_a_session_is_for_tls_alone(void **state)
+{
+    static const char cookie[] =
+        "grep -qE '^Set-Cookie: __Host-intact_session=[A-Za-z0-9_-]{43}; Path=/; HttpOnly; "
+        "SameSite=Strict; Max-Age=43200; Secure' %s/head";
+    (void)state;
+
+    CHECK(run("curl -sS --fail --cacert %s -D %s/head -o /dev/null -c %s/jar -X POST -H "
+              "\"Authorization: Bearer $(cat %s/admin-token)\" https://localhost:%d/v1/session",
+              cert, node.home, node.home, node.data, node.port)
+              == 0,
+          "signed in");
+    CHECK(run(cookie, node.home) == 0, "the cookie");
+    CHECK(run("curl -sS --fail --cacert %s -o /dev/null -b %s/jar https://localhost:%d/v1/tokens",
+              cert, node.home, node.port)
+              == 0,
+          "it is taken");
+    CHECK(run("test \"$(curl -sS --cacert %s -o /dev/null -w '%%{http_code}' -H \"Cookie: $(sed -n "
+              "'s/.*__Host-\\(intact_session\\)\\t/\\1=/p' %s/jar)\" "
+              "https://localhost:%d/v1/tokens)\" = 401",
+              cert, node.home, node.port)
+              == 0,
+          "one that may come from elsewhere is not");
+}
+
 static int stop_all(void **state)
 {
     SSL_CTX_free(context);
@@ -416,6 +442,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_broken_certificate_is_told_of_and_not_used),
         cmocka_unit_test(what_it_cannot_use_is_refused_at_the_start),
         cmocka_unit_test(with_tls_it_listens_beyond_loopback),
+        cmocka_unit_test(the_cookie_of_a_session_is_for_tls_alone),
     };
     return cmocka_run_group_tests(tests, start, stop_all);
 }

@@ -13,21 +13,22 @@ import subprocess
 # What each database has to say. Tables of the shop and tasks of Intact lie in one.
 SHOP = {
     "prices": "SELECT sku, price FROM shop_product",
-    "orders": "SELECT id, items, amount, address FROM shop_order",
+    "orders": "SELECT id, lines, amount, address FROM shop_order",
     "news": "SELECT order_id, sequence, event FROM shop_news",
     "tasks": "SELECT id, state FROM task_view WHERE workflow = 'shop_order'",
+    "children": "SELECT parent AS order_id, state FROM task_view WHERE workflow = 'shop_parcel'",
 }
 SERVICES = {
     "stock": {
         "items": "SELECT sku, delivered, on_shelf, reserved, sold FROM item",
-        "reservations": "SELECT order_id, sku, quantity, state FROM reservation",
+        "reservations": "SELECT order_id, line, sku, quantity, state FROM reservation",
     },
     "payment": {
         "charges": "SELECT order_id, card, amount, state FROM charge",
         "accounts": "SELECT card, credit, charged FROM account",
     },
     "shipping": {
-        "parcels": "SELECT order_id, items, address FROM parcel",
+        "parcels": "SELECT order_id, line, sku, quantity, address FROM parcel",
         "letters": "SELECT order_id FROM outbox",
     },
 }
@@ -71,11 +72,14 @@ def by_order(rows, key="order_id"):
     return found
 
 
-def quantities(items):
-    wanted = collections.Counter()
-    for item in json.loads(items) if isinstance(items, str) else items:
-        wanted[item["sku"]] += item["quantity"]
-    return wanted
+def lines_of(order):
+    """Each line of an order: its number, what, and how many."""
+    return [(number, line["sku"], line["quantity"]) for number, line in enumerate(json.loads(order["lines"]), 1)]
+
+
+def lines_in(rows, *more):
+    """The same of rows of a service."""
+    return sorted(tuple(row[name] for name in ("line", "sku", "quantity", *more)) for row in rows)
 
 
 class Books:
@@ -87,7 +91,7 @@ class Books:
         self.orders = {row["id"]: row for row in found["orders"]}
         self.tasks = {row["id"]: row["state"] for row in found["tasks"]}
         self.reservations, self.charges = by_order(found["reservations"]), by_order(found["charges"])
-        self.parcels, self.letters, self.news = (by_order(found[name]) for name in ("parcels", "letters", "news"))
+        self.parcels, self.letters, self.news, self.children = (by_order(found[name]) for name in ("parcels", "letters", "news", "children"))
         self.prices = {row["sku"]: row["price"] for row in found["prices"]}
         self.wrong = []
         self.each_order()
@@ -104,8 +108,8 @@ class Books:
 
     def each_order(self):
         known = self.accepted | set(self.orders) | set(self.tasks) | set(self.news)
-        for services in (self.reservations, self.charges, self.parcels, self.letters):
-            known |= set(services)
+        for of_orders in (self.reservations, self.charges, self.parcels, self.letters, self.children):
+            known |= set(of_orders)
         for order in sorted(known):
             self.expect(order in self.accepted, f"{order}: nobody placed it")
             self.expect(order in self.orders, f"{order}: has no row in shop_order")
@@ -115,37 +119,41 @@ class Books:
 
     def one_order(self, order, row, state):
         self.expect(state in ("processed", "compensated"), f"{order}: has not ended, it is {state}")
-        wanted = quantities(row["items"])
-        amount = sum(self.prices.get(sku, 0) * quantity for sku, quantity in wanted.items())
+        wanted = lines_of(row)
+        amount = sum(self.prices.get(sku, 0) * quantity for _, sku, quantity in wanted)
         self.expect(row["amount"] == amount, f"{order}: its amount is {row['amount']}, and its goods cost {amount}")
         last = max(self.news.get(order, []), key=lambda n: n["sequence"], default={"event": "nothing"})["event"]
         self.expect(last == f"intact.task.{state}", f"{order}: it is {state}, and the last that the shop heard is {last}")
 
         charged = [c["amount"] for c in self.charges.get(order, []) if c["state"] == "charged"]
-        parcels = [(quantities(p["items"]), p["address"]) for p in self.parcels.get(order, [])]
+        parcels = lines_in(self.parcels.get(order, []), "address")
         letters = len(self.letters.get(order, []))
-        held = collections.defaultdict(collections.Counter)
-        for r in self.reservations.get(order, []):
-            held[r["state"]][r["sku"]] += r["quantity"]
+        goods = by_order(self.reservations.get(order, []), "state")
+        sold, held = lines_in(goods["sold"]), lines_in(goods["reserved"] + goods["packed"])
+        packed = collections.Counter(child["state"] for child in self.children.get(order, []))
         if state == "processed":
-            self.expect(held["sold"] == wanted, f"{order}: wants {dict(wanted)}, and {dict(held['sold'])} was sold")
+            self.expect(sold == wanted, f"{order}: wants {wanted}, and {sold} was sold")
             self.expect(charged == [row["amount"]], f"{order}: costs {row['amount']}, and {charged} was charged")
-            self.expect(parcels == [(wanted, row["address"].strip())], f"{order}: wants one parcel of {dict(wanted)}, and {parcels} left")
+            sent = [(*line, row["address"].strip()) for line in wanted]
+            self.expect(parcels == sent, f"{order}: wants one parcel for each line, {sent}, and {parcels} left")
+            self.expect(packed["processed"] == len(wanted), f"{order}: has {len(wanted)} lines, and its parcels are {dict(packed)}")
             self.expect(letters == 1, f"{order}: wants one letter, and {letters} were written")
         elif state == "compensated":
-            self.expect(not held["sold"], f"{order}: was undone, and {dict(held['sold'])} was sold")
+            self.expect(not sold, f"{order}: was undone, and {sold} was sold")
+            self.expect(not packed["processed"], f"{order}: was undone, and its parcels are {dict(packed)}")
             self.expect(not charged, f"{order}: was undone, and {charged} is still charged")
             self.expect(not parcels, f"{order}: was undone, and a parcel left")
             self.expect(not letters, f"{order}: was undone, and a letter was written")
-        self.expect(not held["reserved"], f"{order}: is {state}, and {dict(held['reserved'])} is still held")
+        self.expect(not held, f"{order}: is {state}, and {held} is still held")
+        self.expect(not set(packed) - {"processed", "compensated"}, f"{order}: is {state}, and its parcels are {dict(packed)}")
 
     def each_item(self):
         for item in self.found["items"]:
             sku = item["sku"]
             rows = [r for r in self.found["reservations"] if r["sku"] == sku]
-            for state in ("reserved", "sold"):
-                total = sum(r["quantity"] for r in rows if r["state"] == state)
-                self.expect(item[state] == total, f"{sku}: {item[state]} {state}, and orders have {total}")
+            for column, states in (("reserved", ("reserved", "packed")), ("sold", ("sold",))):
+                total = sum(r["quantity"] for r in rows if r["state"] in states)
+                self.expect(item[column] == total, f"{sku}: {item[column]} {column}, and orders have {total}")
             left = item["delivered"] - item["reserved"] - item["sold"]
             self.expect(item["on_shelf"] == left >= 0, f"{sku}: {item['on_shelf']} on the shelf, where {left} should be")
 
@@ -157,19 +165,24 @@ class Books:
 
     def sums(self):
         done = self.ended("processed")
-        goods = sum((quantities(o["items"]) for o in done), collections.Counter())
+        lines = [line for order in done for line in lines_of(order)]
+        goods = collections.Counter()
+        for _, sku, quantity in lines:
+            goods[sku] += quantity
         sold = collections.Counter({i["sku"]: i["sold"] for i in self.found["items"]})
         money = sum(c["amount"] for c in self.found["charges"] if c["state"] == "charged")
         cost = sum(o["amount"] for o in done)
         self.expect(+sold == goods, f"{dict(+sold)} was sold, and the orders that were processed have {dict(goods)}")
         self.expect(money == cost, f"{money} was charged, and the orders that were processed cost {cost}")
-        self.expect(len(self.found["parcels"]) == len(done), f"{len(self.found['parcels'])} parcels, {len(done)} orders processed")
+        self.expect(len(self.found["parcels"]) == len(lines), f"{len(self.found['parcels'])} parcels, {len(lines)} lines of orders processed")
         self.table = [
             ("orders accepted by the shop", len(self.accepted)),
             ("rows in shop_order", len(self.orders)),
             ("tasks", len(self.tasks)),
             ("  processed", len(done)),
             ("  compensated", len(self.ended("compensated"))),
+            ("tasks of parcels", len(self.found["children"])),
+            ("  compensated", sum(child["state"] == "compensated" for child in self.found["children"])),
             ("units delivered", sum(i["delivered"] for i in self.found["items"])),
             ("  on the shelf", sum(i["on_shelf"] for i in self.found["items"])),
             ("  held", sum(i["reserved"] for i in self.found["items"])),
@@ -177,6 +190,7 @@ class Books:
             ("  ordered and processed", sum(goods.values())),
             ("EUR charged", f"{money / 100:.2f}"),
             ("EUR of orders processed", f"{cost / 100:.2f}"),
+            ("lines of orders processed", len(lines)),
             ("parcels", len(self.found["parcels"])),
             ("letters", len(self.found["letters"])),
         ]

@@ -107,11 +107,11 @@ test("an order is placed, and followed until it is shipped", async (t) => {
   const id = await checkout(page);
   await comesTo(page, "Shipped");
   const told = await steps(page);
-  for (const words of ["Order placed", "Order received", "Items reserved", "Card charged", "Delivery address checked", "Parcel shipped", "Confirmation sent"])
+  for (const words of ["Order placed", "Order received", "Items reserved", "Card charged", "Parcels packed", "Parcels shipped", "Confirmation sent"])
     assert.ok(told.some((step) => step.includes(words)), `${words}: ${told}`);
   for (const step of told) assert.match(step, /\d\d:\d\d:\d\d/, "every step that is done has its time");
-  assert.match(await page.getByRole("status").first().innerText(), /parcel no\. \d+/);
-  assert.match(await page.getByRole("region", { name: "Your order" }).innerText(), /2 × Cup[^]*1 × Teapot[^]*Total[^]*€43\.00[^]*Long Lane/);
+  assert.match(await page.getByRole("status").first().innerText(), /parcels no\. \d+, \d+/);
+  assert.match(await page.getByRole("region", { name: "Your order" }).innerText(), /Line 1: 2 × Cup[^]*Line 2: 1 × Teapot[^]*Total[^]*€43\.00[^]*Long Lane/);
 
   await page.getByRole("link", { name: "My orders" }).click();
   await page.getByRole("link", { name: /3 items, €43\.00/ }).click();
@@ -136,7 +136,29 @@ test("more than there is: undone, with the reason", async (t) => {
   await choose(page, "Chair", 4); // of which there are three
   await checkout(page);
   await comesTo(page, "Cancelled");
-  assert.match(await page.getByRole("status").first().innerText(), /enough|left|sold out/i);
+  assert.match(await page.getByRole("status").first().innerText(), /^Cancelled\s+Line 1, chair: 4 ordered, 3 left in stock\./);
+});
+
+test("one of three lines is out of stock: the reason names it, and the others go back", async (t) => {
+  const page = await person(t);
+  await choose(page, "Cup", 2);
+  for (let i = 0; i < 4; i++) await page.getByRole("button", { name: "Add to basket: Chair" }).click();
+  await page.getByRole("button", { name: "Add to basket: Clock" }).click();
+  await checkout(page);
+  await comesTo(page, "Cancelled");
+  assert.match(await words(page), /Line 2, chair: 4 ordered, 3 left in stock\. Nothing will be shipped, and your card was not charged/);
+  assert.match(await page.getByRole("region", { name: "Your order" }).innerText(), /Line 1: 2 × Cup[^]*Line 2: 4 × Chair[^]*Line 3: 1 × Clock/);
+  await pictures(page, "lines");
+});
+
+test("one parcel of three cannot be sent: the others are unpacked, and the payment is refunded", async (t) => {
+  const page = await person(t);
+  await choose(page, "Cup");
+  for (const name of ["Chair", "Clock"]) await page.getByRole("button", { name: `Add to basket: ${name}` }).click();
+  await checkout(page, { address: "P.O. Box 7, Wien" });
+  await comesTo(page, "Cancelled");
+  assert.match(await words(page), /Line 2, chair: too large for a P\.O\. box\. Nothing will be shipped, and your payment has been refunded/);
+  assert.match((await steps(page)).join("\n"), /Items returned to stock[^]*Payment refunded/);
 });
 
 test("a parcel that cannot leave: goods and money go back", async (t) => {
@@ -318,7 +340,7 @@ test("a large order: its page says that a person looks at it; approved, it is sh
   await staff.getByRole("status").filter({ hasText: "is approved" }).waitFor();
   await asked.waitFor({ state: "detached" });
   await comesTo(page, "Shipped");
-  assert.match((await steps(page)).join("\n"), /Card charged[^]*Order approved[^]*Parcel shipped/);
+  assert.match((await steps(page)).join("\n"), /Card charged[^]*Order approved[^]*Parcels shipped/);
 });
 
 test("a large order is rejected with a comment: the customer reads it, and the payment is refunded", async (t) => {

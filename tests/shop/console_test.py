@@ -139,6 +139,9 @@ class ConsoleTest(unittest.TestCase):
                             ("/api/operator/retry/o-nobody", {"reason": "x" * 100_000})):
             status, said = self.post(path, given)  # Intact says so
             self.assertEqual((status, list(said)), (409, ["error"]), (path, said))
+        for verb, named in (("undo", "o-nobody"), ("close", "o-nobody"), ("retry", "o-nobody@parcel.0")):  # of a parcel, or of its order
+            status, said = self.post(f"/api/operator/{verb}/o-nobody@parcel.0", good)
+            self.assertEqual((status, "@" in named, named in said["error"]), (409, "@" in said["error"], True), said)
         self.assertEqual({self.mode(name) for name in ("stock", "payment", "shipping")}, {"ok"})
         self.is_well()
 

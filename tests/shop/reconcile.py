@@ -44,11 +44,13 @@ class Customers:
 
     def order(self, number):
         """Every ninth card is declined, every eleventh order is paid by the same one, which comes to its limit, and of every
-        thirteenth the parcel cannot leave, when all else was done. Every seventh is paid later, see Hands."""
+        thirteenth the parcels cannot leave, when all else was done. Every third goes to a P.O. box: if one of its lines is chairs,
+        the other parcels are unpacked. Every seventh is paid later, see Hands."""
         draw = random.Random(f"{self.seed}/{number}")
-        items = [{"sku": sku, "quantity": draw.randint(1, 3)} for sku in draw.sample(PRODUCTS, draw.randint(1, 3))]
+        lines = [{"sku": sku, "quantity": draw.randint(1, 3)} for sku in draw.sample(PRODUCTS, draw.randint(1, 4))]
         card = f"4000 {number:08d} 0002" if number % 9 == 8 else f"4242 {0 if number % 11 == 10 else number + 1:08d} 4242"
-        return {"items": items, "card": card, "address": f"{number} Long Lane\n{'Moon' if number % 13 == 12 else 'Wien'}", "key": f"{self.seed}-order-{number}",
+        address = f"{f'P.O. Box {number}' if number % 3 == 1 else f'{number} Long Lane'}\n{'Moon' if number % 13 == 12 else 'Wien'}"
+        return {"lines": lines, "card": card, "address": address, "key": f"{self.seed}-order-{number}",
                 "customer": f"Customer {draw.randrange(2 * CUSTOMERS)}", "pay": "later" if number % 7 == 3 else "now"}
 
     def press(self, order):
@@ -161,8 +163,14 @@ PLANTED = [
      "still held"),
     ("stock", "UPDATE item SET delivered = delivered + 1, sold = sold + 1 WHERE sku = 'cup'", "sold, and orders have"),
     ("stock", "UPDATE item SET delivered = delivered + 1 WHERE sku = 'cup'", "on the shelf, where"),
+    ("stock", "UPDATE reservation SET state = 'packed' WHERE rowid = (SELECT min(rowid) FROM reservation WHERE state = 'released')",
+     "still held"),
+    ("stock", "UPDATE reservation SET line = line + 1 WHERE rowid = (SELECT max(rowid) FROM reservation WHERE state = 'sold')", "was sold"),
     ("shipping", "DELETE FROM parcel WHERE id = (SELECT min(id) FROM parcel)", "wants one parcel"),
-    ("shipping", "UPDATE parcel SET items = '[{\"sku\": \"cup\", \"quantity\": 77}]' WHERE id = (SELECT min(id) FROM parcel)", "wants one parcel"),
+    ("shipping", "UPDATE parcel SET quantity = 77 WHERE id = (SELECT min(id) FROM parcel)", "wants one parcel"),
+    ("shipping", "UPDATE parcel SET line = line + 20 WHERE id = (SELECT min(id) FROM parcel)", "wants one parcel"),
+    ("shipping", "INSERT INTO parcel(order_id, line, sku, quantity, address) SELECT order_id, 21, sku, quantity, address FROM parcel LIMIT 1",
+     "wants one parcel"),
     ("shipping", "DELETE FROM outbox WHERE id = (SELECT min(id) FROM outbox)", "wants one letter"),
     ("shop", "DELETE FROM shop_order WHERE id = (SELECT min(id) FROM shop_order)", "no row in shop_order"),
     ("shop", "UPDATE shop_order SET amount = amount + 100 WHERE id = (SELECT min(id) FROM shop_order)", "its goods cost"),

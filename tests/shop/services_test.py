@@ -7,6 +7,7 @@ Usage: services_test.py ROOT INTACT STOCK PAYMENT [TEST...]
 
 import os
 import random
+import re
 import shutil
 import signal
 import sqlite3
@@ -47,13 +48,15 @@ class Shop:
         os.mkdir(self.server.folder)
         self.server.start()
         self.processes = {}
-        self.put(read(f"{SHOP}/shop.yaml"))
+        for name in ("parcel", "shop"):
+            self.put(read(f"{SHOP}/{name}.yaml"))
         for name in ("stock", "payment", "shipping"):
             os.mkdir(f"{self.folder}/{name}")
             self.start(name)
 
     def put(self, text):
-        request = urllib.request.Request(f"http://127.0.0.1:{self.server.port}/v1/workflows/shop_order", text.encode(), method="PUT",
+        name = re.search("^workflow: (.*)$", text, re.MULTILINE)[1]
+        request = urllib.request.Request(f"http://127.0.0.1:{self.server.port}/v1/workflows/{name}", text.encode(), method="PUT",
                                          headers={"Content-Type": "application/yaml", "Authorization": f"Bearer {self.server.token}"})
         urllib.request.urlopen(request).close()
 
@@ -93,10 +96,10 @@ class Shop:
         finally:
             db.close()
 
-    def order(self, id_, card=CARD, address="12 Hill Road", **items):
+    def order(self, id_, card=CARD, address="12 Hill Road", **lines):
         self.server.submit("shop_order", id_, {
-            "items": [{"sku": sku, "quantity": quantity} for sku, quantity in items.items()], "card": card, "address": address, "customer": id_,
-            "amount": sum(PRICES[sku] * quantity for sku, quantity in items.items())})
+            "lines": [{"sku": sku, "quantity": quantity} for sku, quantity in lines.items()], "card": card, "address": address, "customer": id_,
+            "amount": sum(PRICES[sku] * quantity for sku, quantity in lines.items())})
 
     def operator(self, verb, id_):
         try:
@@ -112,20 +115,22 @@ class Shop:
 
     def books(self, test, tasks):
         """What the services' own databases say, against how the tasks ended; then both, in total."""
-        sold, paid = dict.fromkeys(PRICES, 0), {}
+        sold, paid, lines = dict.fromkeys(PRICES, 0), {}, []
         through = {t["id"] for t in tasks if t["state"] == "processed"}
         test.assertEqual({t["state"] for t in tasks} - {"processed", "compensated"}, set())
         for task in tasks:
             if task["id"] in through:
                 paid[task["input"]["card"].replace(" ", "")] = paid.get(task["input"]["card"].replace(" ", ""), 0) + task["input"]["amount"]
-                for item in task["input"]["items"]:
-                    sold[item["sku"]] += item["quantity"]
+                for number, line in enumerate(task["input"]["lines"], 1):
+                    sold[line["sku"]] += line["quantity"]
+                    lines.append((task["id"], number, line["sku"], line["quantity"]))
         for sku, delivered, on_shelf, reserved, out in self.sql("stock", "SELECT sku, delivered, on_shelf, reserved, sold FROM item"):
             test.assertEqual((on_shelf, reserved, out), (delivered - sold[sku], 0, sold[sku]), sku)
-        test.assertEqual(set(self.sql("stock", "SELECT DISTINCT order_id FROM reservation WHERE state = 'sold'")), {(i,) for i in through})
-        test.assertEqual(self.sql("stock", "SELECT * FROM reservation WHERE state = 'reserved'"), [])
+        for service, table in (("stock", "reservation WHERE state = 'sold'"), ("shipping", "parcel")):
+            test.assertEqual(sorted(self.sql(service, f"SELECT order_id, line, sku, quantity FROM {table}")), sorted(lines), table)
+        test.assertEqual(self.sql("stock", "SELECT * FROM reservation WHERE state IN ('reserved', 'packed')"), [])
         test.assertEqual(dict(self.sql("payment", "SELECT card, charged FROM account WHERE charged <> 0")), paid)
-        for service, table in (("payment", "charge WHERE state = 'charged'"), ("shipping", "parcel"), ("shipping", "outbox")):
+        for service, table in (("payment", "charge WHERE state = 'charged'"), ("shipping", "outbox")):
             test.assertEqual(sorted(self.sql(service, f"SELECT order_id FROM {table}")), sorted((i,) for i in through), table)
 
     def close(self):
@@ -156,7 +161,7 @@ class ServicesTest(unittest.TestCase):
         shop = self.shop
         shop.order("o-1", kettle=1, cup=4)
         first = self.ended("o-1", "processed")
-        self.assertEqual(first["output"], {"parcel": 1, "receipt": 1})
+        self.assertEqual(first["output"], {"parcels": [1, 2], "receipt": 1})
         self.assertIn("o-1", shop.sql("shipping", "SELECT letter FROM outbox")[0][0])
 
         shop.order("o-2", card="4000 0000 0000 0002", lamp=2)
@@ -167,7 +172,7 @@ class ServicesTest(unittest.TestCase):
 
         shop.order("o-3", clock=1, chair=4)
         short = self.ended("o-3", "compensated")
-        self.assertEqual((short["error"]["code"], short["error"]["message"]), ("out_of_stock", "Sorry, not enough in stock: chair (3 left)."))
+        self.assertEqual((short["error"]["code"], short["error"]["message"]), ("out_of_stock", "Line 2, chair: 4 ordered, 3 left in stock."))
         shop.restock("chair=30")
         shop.order("o-4", chair=4)
         fourth = self.ended("o-4", "processed")
@@ -183,22 +188,101 @@ class ServicesTest(unittest.TestCase):
         strange = [7, {"sku": "table", "quantity": 1}, None, {}, {"sku": "cup"}, {"sku": "cup", "quantity": "x"}, {"sku": "cup", "quantity": 0.5},
                    {"sku": "cup", "quantity": -1}, {"sku": None, "quantity": 1}, {"quantity": 1},
                    {"sku": "cup", "quantity": True}, {"sku": "cup", "quantity": 2**63 - 1}]
-        for i, item in enumerate(strange):  # twice: some numbers cannot be added up
-            shop.server.submit("shop_order", f"odd-{i}", {"items": [item, item], "amount": 1, "card": CARD, "address": "-", "customer": f"odd-{i}"})
-        for i, item in enumerate(strange):
-            self.assertEqual(self.ended(f"odd-{i}", "compensated")["error"]["code"], "bad_order", item)
+        for i, line in enumerate(strange):
+            lines = [{"sku": "cup", "quantity": 1}, line]
+            shop.server.submit("shop_order", f"odd-{i}", {"lines": lines, "amount": 1, "card": CARD, "address": "-", "customer": f"odd-{i}"})
+        for i, line in enumerate(strange):
+            self.assertEqual(self.ended(f"odd-{i}", "compensated")["error"]["code"], "expression" if line == 7 else "bad_line", line)
+        shop.server.submit("shop_order", "odd", {"lines": [{"sku": "cup", "quantity": 1}] * 21, "amount": 1, "card": CARD, "address": "-", "customer": "odd"})
+        self.assertEqual(self.ended("odd", "compensated")["error"]["code"], "list")
         shop.books(self, [first, declined, short, fourth, limited, moon])
 
+    def lines(self, id_):
+        return self.shop.sql("stock", f"SELECT line, sku, quantity, state FROM reservation WHERE order_id = '{id_}' ORDER BY line, id")
+
+    def barrier(self, id_):
+        """What the warehouse keeps of the requests for an order and its parcels."""
+        return dict(self.shop.sql("stock", f"SELECT forward_key, outcome FROM intact_barrier WHERE forward_key GLOB '{id_}[/@]*'"))
+
+    def test_three_lines(self):
+        """Each has goods and a parcel of its own, and the card is charged once."""
+        shop = self.shop
+        shop.order("o-1", kettle=1, cup=4, clock=2)
+        task = self.ended("o-1", "processed")
+        self.assertEqual(task["output"], {"parcels": [1, 2, 3], "receipt": 1})
+        self.assertEqual(self.lines("o-1"), [(1, "kettle", 1, "sold"), (2, "cup", 4, "sold"), (3, "clock", 2, "sold")])
+        self.assertEqual(self.barrier("o-1"), {f"o-1/reserve.{i}": "done" for i in range(3)} | {f"o-1@parcel.{i}/pack": "done" for i in range(3)}
+                         | {"o-1/book_out": "done"})
+        self.assertEqual(shop.sql("payment", "SELECT amount, state FROM charge"), [(3900 + 4 * 950 + 2 * 4500, "charged")])
+        self.assertIn("parcels: 1, 2, 3.", shop.sql("shipping", "SELECT letter FROM outbox")[0][0])
+        shop.books(self, [task])
+
+    def test_one_line_is_out_of_stock(self):
+        """All three are asked for at once; those that were there go back, and the customer is told which was not."""
+        shop = self.shop
+        shop.mode("stock", "hanging")
+        shop.order("o-1", clock=1, chair=4, cup=2)
+        eventually("all lines are asked for", lambda: [
+            bool(line["attempts"]) for line in shop.step("o-1", "reserve")["items"]["at_work"]] == [True] * 3)
+        shop.mode("stock", "ok")
+        task = self.ended("o-1", "compensated")
+        self.assertEqual((task["error"]["code"], task["error"]["message"]), ("out_of_stock", "Line 2, chair: 4 ordered, 3 left in stock."))
+        outcomes = self.barrier("o-1")  # barred: it was undone before it was done
+        self.assertEqual(set(outcomes), {"o-1/reserve.0", "o-1/reserve.2"})
+        self.assertLessEqual(set(outcomes.values()), {"undone", "barred"})
+        self.assertLessEqual(set(self.lines("o-1")), {(1, "clock", 1, "released"), (3, "cup", 2, "released")})
+        self.assertEqual(shop.sql("payment", "SELECT * FROM charge"), [])
+        shop.books(self, [task])
+
+    def test_one_parcel_cannot_be_sent(self):
+        """The others are unpacked, everything goes back on the shelf, and the payment is refunded."""
+        shop = self.shop
+        shop.order("o-1", address="P.O. Box 7\nWien", cup=2, chair=1, lamp=1)
+        task = self.ended("o-1", "compensated")
+        self.assertEqual((task["error"]["code"], task["error"]["message"]), ("too_large", "Line 2, chair: too large for a P.O. box."))
+        self.assertEqual([line[3] for line in self.lines("o-1")], ["released"] * 3)
+        self.assertEqual(set(self.barrier("o-1").values()) - {"barred"}, {"undone"})
+        self.assertEqual(shop.sql("payment", "SELECT amount, state FROM charge"), [(2 * 950 + 8900 + 5200, "refunded")])
+        shop.order("o-2", address="P.O. Box 7\nWien", cup=2, lamp=1)
+        shop.books(self, [task, self.ended("o-2", "processed")])
+
+    def test_a_parcel_stops(self):
+        """Its goods can be neither packed nor unpacked: a person is asked about that parcel, and the order follows it."""
+        shop = self.shop
+        quick = re.sub("complete_by: 5s", "complete_by: 1s", re.sub("retry: {.*}", "retry: {attempts: 1}", read(f"{SHOP}/parcel.yaml")))
+        shop.put(quick)
+        shop.mode("payment", "hanging")
+        shop.order("o-1", cup=2, lamp=1)
+        eventually("it is to be charged", lambda: shop.step("o-1", "charge")["attempts"])
+        shop.mode("stock", "hanging")
+        shop.mode("payment", "ok")
+        task = self.ended("o-1", "error")
+        self.assertEqual(task["error"]["code"], "child")
+        self.assertEqual([line[3] for line in self.lines("o-1")], ["reserved"] * 2)
+        shop.mode("stock", "ok")
+
+        def goes_on():
+            for child in shop.server.call("GET", "/v1/tasks?parent=o-1&state=error")["tasks"]:
+                shop.operator("retry", child["id"])
+            task = shop.server.ended("o-1")
+            return task if task["state"] == "compensated" else None
+
+        task = eventually("it goes on", goes_on)
+        self.assertEqual(shop.sql("payment", "SELECT state FROM charge"), [("refunded",)])
+        shop.books(self, [task])
+
     def test_undo(self):
-        """An operator takes an order back that does not get on."""
+        """An operator takes an order back that does not get on: its parcels are packed, and are unpacked."""
         shop = self.shop
         shop.mode("shipping", "failing")
-        shop.order("o-1", teapot=2)
+        shop.order("o-1", teapot=2, cup=1)
         eventually("it was to be shipped", lambda: shop.step("o-1", "ship")["failure_count"] > 0)
         self.assertEqual(shop.sql("payment", "SELECT state FROM charge"), [("charged",)])
+        self.assertEqual([line[3] for line in self.lines("o-1")], ["packed"] * 2)
         shop.operator("undo", "o-1")
         shop.books(self, [self.ended("o-1", "compensated")])
-        self.assertEqual(shop.sql("payment", "SELECT amount, state FROM charge"), [(4800, "refunded")])
+        self.assertEqual(set(self.barrier("o-1").values()), {"undone"})
+        self.assertEqual(shop.sql("payment", "SELECT amount, state FROM charge"), [(5750, "refunded")])
 
     def test_late(self):
         """Payment hangs, and wakes up when the order has long been given up: nothing is charged for good."""
@@ -259,20 +343,29 @@ class ServicesTest(unittest.TestCase):
 
         shop.books(self, [eventually("it goes on", goes_on)])
 
+    def parcel(self, id_):
+        """The task of its first parcel, once it is there."""
+        try:
+            return self.shop.server.task(f"{id_}@parcel.0")
+        except urllib.error.HTTPError as e:
+            self.assertEqual(e.code, 404)
+            return {"steps": []}
+
     def test_refused_after_a_lost_request(self):
         """What is sent again cannot say for certain that nothing happened. A refusal leads to the undo all the same: it is none of
         the pivot."""
         shop = self.shop
+        shop.put(read(f"{SHOP}/parcel.yaml").replace("complete_by: 5s", "complete_by: 5m"))  # time to be sent again
         eventually("shipping calls for work", lambda: next(
             (a for a in shop.server.call("GET", "/v1/agents")["agents"] if a["agent"] == "shipping" and a["parked_calls"]), None))
         shop.processes["shipping"].send_signal(signal.SIGSTOP)  # it takes the request, and never looks at it
         shop.order("o-1", address="Moon", lamp=1)
         eventually("its request is lost", lambda: any(
-            s["agent"] == "shipping" and s["attempts"] for s in shop.server.task("o-1")["steps"]))
+            s["agent"] == "shipping" and s["attempts"] for s in self.parcel("o-1")["steps"]))
         shop.kill("shipping")
         shop.start("shipping")
         task = self.ended("o-1", "compensated")
-        self.assertTrue(any(a.get("resent") for s in task["steps"] for a in s["attempts"]), task)
+        self.assertTrue(any(a.get("resent") for s in self.parcel("o-1")["steps"] for a in s["attempts"]), task)
         shop.books(self, [task])
 
     def test_kills(self):
@@ -283,17 +376,17 @@ class ServicesTest(unittest.TestCase):
         for sku in PRICES:
             shop.restock(f"{sku}=20")
         for i in range(orders):
-            items = {sku: chance.randint(1, 3) for sku in chance.sample(sorted(PRICES), 2)}
-            shop.order(f"o-{i}", card=f"4000 0000 0{i % 5:03} {2 if i % 7 == 0 else 4242:04}", **items)
+            lines = {sku: chance.randint(1, 2) for sku in chance.sample(sorted(PRICES), chance.randint(1, 4))}  # no person approves them
+            shop.order(f"o-{i}", card=f"4000 0000 0{i % 5:03} {2 if i % 7 == 0 else 4242:04}",
+                       address="P.O. Box 7" if i % 4 == 0 else "12 Hill Road", **lines)
             name = chance.choice(sorted(shop.processes))
             if i % 3 == 0:
                 shop.kill(name)
                 shop.start(name)
 
         def all_ended():
-            for i in range(orders):
-                if shop.server.call("GET", f"/v1/tasks/o-{i}")["state"] == "error":
-                    shop.operator("retry", f"o-{i}")
+            for stopped in shop.server.call("GET", "/v1/tasks?state=error&limit=200")["tasks"]:  # orders and parcels
+                shop.operator("retry", stopped["id"])
             tasks = [shop.server.ended(f"o-{i}") for i in range(orders)]
             return tasks if not any(task["state"] == "error" for task in tasks) else None
 

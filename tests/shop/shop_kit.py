@@ -35,6 +35,11 @@ def eventually(what, condition, pause=0.2):
     raise AssertionError(f"never: {what}")
 
 
+def definition(name):
+    with open(f"{ROOT}/examples/shop/{name}.yaml", encoding="utf-8") as f:
+        return f.read()
+
+
 def ask(url, path, body=None, timeout=30, headers=None):
     """One request: its status and its JSON."""
     where = urllib.parse.urlsplit(url)
@@ -132,13 +137,16 @@ class Shop:
 
     def reservations(self, length):
         """Who pays later has so long from now on: a test neither waits for minutes, nor is it too slow."""
-        url, token = self.intact()
-        with open(f"{ROOT}/examples/shop/shop.yaml", encoding="utf-8") as f:
-            text = f.read()
+        text = definition("shop")
         assert text.count("complete_by: 2m") == 1
-        definition = text.replace("complete_by: 2m", f"complete_by: {length}")
-        request = urllib.request.Request(f"{url}/v1/workflows/shop_order", definition.encode(), method="PUT",
-                                         headers={"Authorization": f"Bearer {token}", "Content-Type": "application/yaml"})
+        self.put("workflows/shop_order", text.replace("complete_by: 2m", f"complete_by: {length}"))
+
+    def put(self, path, body):
+        """To Intact, as its admin: a definition, or JSON."""
+        url, token = self.intact()
+        kind, text = ("yaml", body) if isinstance(body, str) else ("json", json.dumps(body))
+        request = urllib.request.Request(f"{url}/v1/{path}", text.encode(), method="PUT",
+                                         headers={"Authorization": f"Bearer {token}", "Content-Type": f"application/{kind}"})
         with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=60) as answer:
             assert answer.status in (200, 201)
 

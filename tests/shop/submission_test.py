@@ -38,7 +38,7 @@ AWAY = (sqlite3.OperationalError, psycopg2.OperationalError, psycopg2.InterfaceE
 
 
 def order(id_, **more):
-    return {"order": id_, "items": [{"sku": "cup", "quantity": 2}, {"sku": "lamp", "quantity": 1}], "amount": 7100,
+    return {"order": id_, "lines": [{"sku": "cup", "quantity": 2}, {"sku": "lamp", "quantity": 1}], "amount": 7100,
             "card": "4242424242424242", "address": "Ada O'Hara\n1 Quay; DROP TABLE shop_order", "at": "2026-01-31T10:00:00Z",
             "customer": f"Ada of {id_}", "pay": "later"} | more
 
@@ -235,8 +235,13 @@ class Tests:
     def set_up_shop(cls):
         with open(f"{SHOP}/schema.sql") as f:
             cls.database.change(f.read())
+        cls.put("parcel")
+        cls.put("shop")
+
+    @classmethod
+    def put(cls, name):
         environment = kit.ENVIRONMENT | {"INTACT_SERVER": f"http://127.0.0.1:{cls.server.port}", "INTACT_TOKEN": cls.server.token or ""}
-        subprocess.run([INTACT, "workflow", "put", f"{SHOP}/shop.yaml"], env=environment, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([INTACT, "workflow", "put", f"{SHOP}/{name}.yaml"], env=environment, check=True, stdout=subprocess.DEVNULL)
 
     def begin(self, port=None):
         process = Process(self.database, port or self.broker.port)
@@ -253,7 +258,7 @@ class Tests:
         self.client.send("shop.orders", body, **({"id": what["order"]} if isinstance(what, dict) and "order" in what else {}) | properties)
 
     def orders(self, prefix):
-        return self.database.rows(f"SELECT id, items, amount, card, address, placed_at, customer, pay FROM shop_order WHERE id LIKE '{prefix}%' ORDER BY id")
+        return self.database.rows(f"SELECT id, lines, amount, card, address, placed_at, customer, pay FROM shop_order WHERE id LIKE '{prefix}%' ORDER BY id")
 
     def tasks(self, prefix):
         return [id_ for id_, in self.database.rows(f"SELECT id FROM task WHERE id LIKE '{prefix}%' ORDER BY id")]
@@ -274,14 +279,17 @@ class Tests:
         process.says("it waits for the database")
         with open(f"{SHOP}/schema.sql") as f:
             self.database.change(f.read())
-        process.says("it waits for the workflow")
+        process.says("it waits for the workflows")
+        self.put("shop")
+        waits = process.words.count("it waits for the workflows")
+        eventually("it waits for the other one", lambda: process.words.count("it waits for the workflows") > waits + 1)
         self.set_up_shop()
         self.both(["first-1"])
-        ((_, items, amount, card, address, at, customer, pay),) = self.orders("first-")
-        self.assertEqual((json.loads(items), amount, card, address, at, customer, pay),
-                         (order("x")["items"], 7100, "4242", order("x")["address"], "2026-01-31T10:00:00Z", "Ada of first-1", "later"))
+        ((_, lines, amount, card, address, at, customer, pay),) = self.orders("first-")
+        self.assertEqual((json.loads(lines), amount, card, address, at, customer, pay),
+                         (order("x")["lines"], 7100, "4242", order("x")["address"], "2026-01-31T10:00:00Z", "Ada of first-1", "later"))
         task = self.server.task("first-1")
-        self.assertEqual(task["input"], {k: order("first-1")[k] for k in ("items", "amount", "card", "address", "customer", "pay")})
+        self.assertEqual(task["input"], {k: order("first-1")[k] for k in ("lines", "amount", "card", "address", "customer", "pay")})
         message = self.client.receive("shop.replies")
         self.assertEqual((body_of(message)["type"], message.correlation_id), ("intact.task.received", "first-1"))
         self.assertEqual(process.end(signal.SIGTERM), 0)
@@ -304,8 +312,8 @@ class Tests:
         cases = [
             (b"", "it is not JSON"), (b"{", "it is not JSON"), (b"\xff\xfe", "it is not JSON"), (b"[]", "Expected object"), (b"[" * 5000, "it is not JSON"),
             ({k: v for k, v in good.items() if k != "amount"}, "amount"), (good | {"amount": "7"}, "Expected integer"), (good | {"amount": -1}, "amount"),
-            (good | {"amount": 10**12}, "amount"), (good | {"items": []}, "items"), (good | {"items": [cup | {"quantity": 0}]}, "items"),
-            (good | {"items": [cup | {"more": 1}]}, "items"), (good | {"items": {}}, "items"), (good | {"items": [cup] * 101}, "items"),
+            (good | {"amount": 10**12}, "amount"), (good | {"lines": []}, "lines"), (good | {"lines": [cup | {"quantity": 0}]}, "lines"),
+            (good | {"lines": [cup | {"more": 1}]}, "lines"), (good | {"lines": {}}, "lines"), (good | {"lines": [cup] * 21}, "lines"),
             (good | {"card": ""}, "card"), (good | {"customer": ""}, "customer"), (good | {"customer": 5}, "Expected string"),
             (good | {"pay": "x" * 41}, "pay"), (order("poor-1", customer="Bob"), "another order"), (order("poor-1", pay="now"), "another order"), (good | {"more\n\x7f": 1}, "more"), (order("no id"), "order is no id"), (order(".."), "order is no id"),
             (order("poor-1", amount=1), "another order"), (order("poor-1", card="4000000000000002"), "another order"),
@@ -329,7 +337,7 @@ class Tests:
         self.assertIsNone(process.process.poll())
 
     def test_c_what_intact_refuses_is_kept_and_leaves_no_order(self):
-        self.server.submit("shop_order", "odd-1", {k: order("x")[k] for k in ("items", "card", "address", "customer")} | {"amount": 1})
+        self.server.submit("shop_order", "odd-1", {k: order("x")[k] for k in ("lines", "card", "address", "customer")} | {"amount": 1})
         process = self.begin()
         self.send(order("odd-1"))
         self.send(order("odd-2"))
@@ -461,8 +469,8 @@ class Tests:
         while "bad-last" not in kept:
             kept.add(self.client.receive("shop.orders.refused").id)
         self.assertEqual(kept, {*poor, "bad-last"})
-        again = {id_: (json.loads(items), amount) for id_, items, amount, *_ in self.orders("load-")}
-        self.assertEqual(again, {id_: (order(id_)["items"], i) for i, id_ in enumerate(ids)})
+        again = {id_: (json.loads(lines), amount) for id_, lines, amount, *_ in self.orders("load-")}
+        self.assertEqual(again, {id_: (order(id_)["lines"], i) for i, id_ in enumerate(ids)})
         self.assertEqual(process.end(signal.SIGTERM), 0)
 
     def send_all(self, ids, poor, chance):
@@ -473,7 +481,7 @@ class Tests:
             for _ in range(2 if chance.random() < 0.2 else 1):
                 client.send("shop.orders", body, id=id_)
             if i % 20 == 0:
-                client.send("shop.orders", json.dumps(order(poor[i // 20], items=[])).encode(), id=poor[i // 20])
+                client.send("shop.orders", json.dumps(order(poor[i // 20], lines=[])).encode(), id=poor[i // 20])
             time.sleep(chance.random() * 0.02)
         client.close()
 

@@ -16,7 +16,7 @@ import unittest
 import urllib.parse
 
 import books
-from shop_kit import ENVIRONMENT, Shop, ask, eventually
+from shop_kit import ENVIRONMENT, Shop, ask, definition, eventually
 
 BUILD = os.path.realpath(sys.argv.pop(1))
 LARGE = [{"sku": "lamp", "quantity": 10}]  # EUR 520
@@ -27,10 +27,10 @@ class WaitsTest(unittest.TestCase):
     shop = None  # one for all tests
     accepted = []
 
-    def place(self, customer, items, pay="now", address="1 Long Lane"):
+    def place(self, customer, lines, pay="now", address="1 Long Lane"):
         key = f"{self.id()}-{len(self.accepted)}"
         card = f"4242 {len(self.accepted):08} 4242"  # each has a limit
-        status, answer = self.shop.order({"key": key, "items": items, "card": card, "address": address, "customer": customer, "pay": pay})
+        status, answer = self.shop.order({"key": key, "lines": lines, "card": card, "address": address, "customer": customer, "pay": pay})
         self.assertEqual(status, 202, answer)
         self.accepted.append(answer["order"])
         return answer["order"]
@@ -86,7 +86,7 @@ class WaitsTest(unittest.TestCase):
         self.assertEqual(self.paid(id_), ["charged"])
         asked = self.question(id_, self.key("ann"))
         self.assertEqual(asked["question"], "Ship the order of Ada for EUR 520?")
-        self.assertEqual((asked["about"]["items"], asked["about"]["amount"]), (LARGE, 52000))
+        self.assertEqual((asked["about"]["lines"], asked["about"]["amount"]), (LARGE, 52000))
         self.assertEqual(self.decide(id_, self.key("ann"), True)[0], 200)
         self.comes_to(id_, "processed")
         self.assertIsNone(self.question(id_, self.key("bob")))
@@ -157,13 +157,18 @@ class WaitsTest(unittest.TestCase):
         self.addCleanup(self.shop.reservations, "1h")
         id_ = self.place("Late", SMALL, pay="later")
         order = self.comes_to(id_, "compensated")
-        waits = [item["told"]["step"] for item in order["news"] if item["event"] == "waiting" and "step" in item["told"]]
+        waits = self.waits(order)
         self.assertEqual([(step["name"], step["kind"]) for step in waits], [("paid", "signal")])
         self.assertRegex(waits[0]["until"], r"^20.*Z$")
         self.assertEqual(self.error(id_)["code"], "no_signal")
         self.assertEqual((self.paid(id_), self.held(id_)), ([], ["released"]))
         status, answer = self.press(id_, "pay")
         self.assertEqual((status, answer["error"]), (409, "This order does not wait for a payment any more."))
+
+    def waits(self, order):
+        """The steps that it was told to wait at; for its lines it waits as others do."""
+        steps = [item["told"]["step"] for item in order["news"] if item["event"] == "waiting" and "step" in item["told"]]
+        return [step for step in steps if step["kind"] != "for_each"]
 
     def held(self, id_):
         _, services = self.shop.databases()
@@ -185,7 +190,7 @@ class WaitsTest(unittest.TestCase):
         day = day.strftime("%Y-%m-%dT%H:%M:%SZ")
         id_ = self.place("Friday", SMALL, pay=day)
         order = self.comes_to(id_, "processed")
-        waits = [item["told"]["step"] for item in order["news"] if item["event"] == "waiting" and "step" in item["told"]]
+        waits = self.waits(order)
         self.assertEqual([(w["name"], w["kind"], w["until"]) for w in waits], [("pay_day", "wait", day.replace("Z", ".000Z"))])
         self.assertEqual(self.paid(id_), ["charged"])
 
@@ -204,6 +209,54 @@ class WaitsTest(unittest.TestCase):
         self.assertEqual(self.press(id_, "ship")[0], 404)
         self.assertEqual(self.press("o-00000000000000000000", "pay")[0], 409)
         self.assertEqual(self.press("o-0", "pay")[0], 404)
+
+    # ---- Parcels ----
+
+    def test_parcels_that_stop_are_helped_on_the_console(self):
+        """Their goods can be neither packed nor unpacked. The console lists the parcels, not the order, which follows them."""
+        quick = re.sub("complete_by: 5s", "complete_by: 1s", re.sub("retry: {.*}", "retry: {attempts: 1}", definition("parcel")))
+        self.shop.put("workflows/shop_parcel", quick)
+        self.addCleanup(self.shop.put, "workflows/shop_parcel", definition("parcel"))
+        self.shop.put("agents/stock", {"breaker": {"enabled": False}})  # it would keep the attempts from being used up
+        id_ = self.place("Otto", SMALL + [{"sku": "lamp", "quantity": 1}], pay="later")
+        self.waits_for(id_, "signal")
+        self.shop.mode("stock", "hanging")
+        self.addCleanup(self.shop.mode, "stock", "ok")
+        self.assertEqual(self.press(id_, "pay")[0], 200)
+        self.comes_to(id_, "error")
+        stopped = eventually("the console lists them", self.shop.stopped)
+        self.assertLessEqual(set(stopped), {f"{id_}@parcel.0", f"{id_}@parcel.1"})
+        self.shop.mode("stock", "ok")
+
+        def goes_on():
+            for parcel in self.shop.stopped():
+                self.shop.operator("retry", parcel)
+            return self.order(id_)["state"] == "compensated"
+
+        eventually("it goes on", goes_on)
+        self.assertEqual((self.paid(id_), set(self.held(id_))), (["refunded"], {"released"}))
+
+    def test_lines_that_stop_are_listed_with_their_order(self):
+        """Their goods cannot be put back on the shelf."""
+        later = "defer: 15s, defers: 20"
+        self.assertEqual(definition("shop").count(later), 2)
+        quick = definition("shop").replace(f"retry: {{attempts: 5, wait: 200ms, max_wait: 2s, {later}}}", "retry: {attempts: 1}", 1)
+        self.shop.put("workflows/shop_order", quick.replace("complete_by: 2m", "complete_by: 1h"))
+        self.addCleanup(self.shop.reservations, "1h")
+        self.shop.put("agents/stock", {"breaker": {"enabled": False}})
+        id_ = self.place("Dora", SMALL + [{"sku": "lamp", "quantity": 1}], pay="later")
+        self.waits_for(id_, "signal")
+        self.shop.mode("stock", "failing")
+        self.addCleanup(self.shop.mode, "stock", "ok")
+        self.assertEqual(self.press(id_, "cancel")[0], 200)
+        self.comes_to(id_, "error")
+        stopped = eventually("the console lists it", lambda: [one for one in self.shop.state()["errors"] if one["id"] == id_])[0]
+        self.assertIn(stopped["step"], [step["name"] for step in stopped["steps"]])
+        self.assertIn("reserve.1", [step["name"] for step in stopped["steps"]])
+        self.shop.mode("stock", "ok")
+        self.assertTrue(self.shop.operator("retry", id_))
+        self.comes_to(id_, "compensated")
+        self.assertEqual((self.paid(id_), self.held(id_)), ([], ["released"] * 2))
 
     # ---- Reminders ----
 

@@ -169,7 +169,7 @@ class Live:
 
 
 def order(key, **more):
-    return {"key": key, "items": [{"sku": "cup", "quantity": 2}, {"sku": "lamp", "quantity": 1}], "card": "4242 4242-4242 4242",
+    return {"key": key, "lines": [{"sku": "cup", "quantity": 2}, {"sku": "lamp", "quantity": 1}], "card": "4242 4242-4242 4242",
             "address": "Ada O'Hara\n1 Quay; DROP TABLE shop_order", "amount": 1, "customer": " Ada O'Hara ", "pay": "now"} | more
 
 
@@ -236,7 +236,7 @@ class Tests:
             self.assertEqual(message.id == first, expected)
             self.assertTrue(message.durable)
             self.assertRegex(body.pop("at"), r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
-            self.assertEqual(body, {"order": message.id, "items": order("")["items"], "amount": 7100, "card": "4242424242424242",
+            self.assertEqual(body, {"order": message.id, "lines": order("")["lines"], "amount": 7100, "card": "4242424242424242",
                                     "address": order("")["address"], "customer": "Ada O'Hara", "pay": "now"})
         self.assertEqual(self.database.do("SELECT count(*) FROM shop_order"), [(0,)])
         told = self.web.ask(f"/api/orders/{first}")[1]
@@ -246,11 +246,11 @@ class Tests:
     def test_a_key_that_was_ordered_with_another_address_or_card_is_told(self):
         key = f"again-{self.kind.__name__}"
         first = self.web.placed(order(key))
-        items = json.dumps(order("")["items"], sort_keys=True, separators=(",", ":"))
+        lines = json.dumps(order("")["lines"], sort_keys=True, separators=(",", ":"))
         address = order("")["address"].replace("'", "''")
-        self.database.do("INSERT INTO shop_order (id, items, amount, card, address, placed_at, customer, pay)"
-                         f" VALUES ('{first}', '{items}', 7100, '4242', '{address}', '2026-01-31T10:00:00Z', 'Ada O''Hara', 'now')")
-        for change in ({"address": "elsewhere"}, {"card": "4000000000000002"}, {"customer": "Eve"}, {"pay": "later"}, {"items": [{"sku": "cup", "quantity": 1}]}):
+        self.database.do("INSERT INTO shop_order (id, lines, amount, card, address, placed_at, customer, pay)"
+                         f" VALUES ('{first}', '{lines}', 7100, '4242', '{address}', '2026-01-31T10:00:00Z', 'Ada O''Hara', 'now')")
+        for change in ({"address": "elsewhere"}, {"card": "4000000000000002"}, {"customer": "Eve"}, {"pay": "later"}, {"lines": [{"sku": "cup", "quantity": 1}]}):
             status, answer = self.web.post(order(key, **change))
             self.assertEqual((status, "was already ordered" in answer["error"]), (409, True), answer)
         self.assertEqual(self.web.placed(order(key)), first)
@@ -261,13 +261,13 @@ class Tests:
         cases = [(order("key-12345", card="4242"), 422, "card"), (order("key-12345", card="4242x42424242"), 422, "card"),
                  (order("key-12345", card=4242424242424242), 422, "card"), (order("key-12345", card="4" * 20), 422, "card"),
                  (order("key-12345", address=" \n"), 422, "address"), (order("key-12345", address="x" * 501), 422, "address"),
-                 (order("key-12345", address="a\x01"), 422, "address"), (order("key-12345", items=[]), 422, "items"),
-                 (order("key-12345", items=[{"sku": "cup", "quantity": 1}] * 2), 422, "items"),
-                 (order("key-12345", items=[{"sku": "cup", "quantity": 0}]), 422, "items"),
-                 (order("key-12345", items=[{"sku": "cup", "quantity": 1.5}]), 422, "items"),
-                 (order("key-12345", items=[{"sku": "cup", "quantity": 100}]), 422, "items"),
-                 (order("key-12345", items=[{"sku": "' OR 1=1", "quantity": 1}]), 422, "items"),
-                 (order("key-12345", items=["cup"]), 422, "items"), (order("key-12345", items={"sku": "cup"}), 422, "items"),
+                 (order("key-12345", address="a\x01"), 422, "address"), (order("key-12345", lines=[]), 422, "lines"),
+                 (order("key-12345", lines=[{"sku": "cup", "quantity": 1}] * 2), 422, "lines"),
+                 (order("key-12345", lines=[{"sku": "cup", "quantity": 0}]), 422, "lines"),
+                 (order("key-12345", lines=[{"sku": "cup", "quantity": 1.5}]), 422, "lines"),
+                 (order("key-12345", lines=[{"sku": "cup", "quantity": 100}]), 422, "lines"),
+                 (order("key-12345", lines=[{"sku": "' OR 1=1", "quantity": 1}]), 422, "lines"),
+                 (order("key-12345", lines=["cup"]), 422, "lines"), (order("key-12345", lines={"sku": "cup"}), 422, "lines"),
                  *((order("key-12345", customer=name), 422, "customer") for name in (None, 5, "", "  ", "a\nb", "x" * 101)),
                  *((order("key-12345", pay=pay), 422, "pay") for pay in (None, 5, "", "soon", "2026-01-31", "2026-01-31T10:00:00Z ", "2999-01-31T10:00:00Z")),
                  (order("short"), 422, "key"), (order(None), 422, "key"), ("", 400, None), ("{", 400, None), ("[]", 400, None),
@@ -347,6 +347,7 @@ class Tests:
         """The last news says so, but for a pause."""
         id_ = f"o-{'0' * 18}{'a1' if self.kind is Lite else 'a2'}"
         told = [("received", {}, ""), ("waiting", {"lock": "shop_order/ada"}, "lock"), ("started", {}, ""),
+                ("waiting", {"step": {"name": "reserve", "kind": "for_each"}}, ""),
                 ("waiting", {"step": {"name": "paid", "kind": "signal"}}, "signal"), ("paused", {}, "signal"), ("resumed", {}, "signal"),
                 ("progress", {"step": {"name": "paid", "state": "completed"}}, ""), ("waiting", {"step": {"name": "allow", "kind": "approve"}}, "approve"),
                 ("compensating", {}, "")]
@@ -354,6 +355,17 @@ class Tests:
             self.tell(id_, number, event, **data)
             eventually(f"{event} came", lambda n=number: len(self.web.events(id_)) == n)
             self.assertEqual(self.web.ask(f"/api/orders/{id_}")[1]["waits_for"], kind, event)
+
+    def test_the_state_of_an_order(self):
+        """A task is pending before it has begun, and while it waits for its parcels: then it is at work, or on its way back."""
+        id_ = f"o-{'0' * 18}{'c1' if self.kind is Lite else 'c2'}"
+        told = [("received", "pending", "forward", "pending"), ("started", "processing", "forward", "processing"),
+                ("progress", "pending", "forward", "processing"), ("compensating", "pending", "undo", "compensating"),
+                ("compensated", "compensated", "undo", "compensated"), ("closed", "compensated", "undo", "closed")]
+        for number, (event, state, direction, shown) in enumerate(told, 1):
+            self.tell(id_, number, event, state, direction=direction)
+            eventually(f"{event} came", lambda n=number: len(self.web.events(id_)) == n)
+            self.assertEqual(self.web.ask(f"/api/orders/{id_}")[1]["state"], shown, event)
 
     def test_reminders_are_written_once_for_each_run(self):
         for number, kind in enumerate(("approve", "signal", "wait", "signal", "approve"), 1):

@@ -127,8 +127,10 @@ class Actions:
                 raise Failed('the output is not JSON; a text is written in quotes: "p-17"') from None
         if verb == "resolve":
             body["effect"] = "none"
-        self.ask(f"/v1/tasks/{self.plain(task)}/{verb}", body)
-        return f"The operator {DID[verb].format(task, step=body.get('step', ''))}: {body['reason']}"
+        order = task.partition("@")[0]  # of a parcel that has stopped: see parcel.yaml
+        whose = order if verb in ("undo", "close") else task
+        self.ask(f"/v1/tasks/{self.plain(whose)}/{verb}", body)
+        return f"The operator {DID[verb].format(whose, step=body.get('step', ''))}: {body['reason']}"
 
     def remind(self):
         """What the schedule does each morning; nobody wants to wait for that here."""
@@ -146,6 +148,6 @@ class Actions:
 
     def plain(self, name):
         """It becomes a part of a URL or of a command."""
-        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._@:-]*", name):
             raise Failed("there is nothing of that name")
         return name

@@ -73,7 +73,8 @@ def start_nodes(place, keeper, say):
     for person in processes.STAFF:
         make_token(place, admin, person, roles=["approve"], groups=["sales"])
     api.token = make_token(place, admin, "operator", roles=["operate"])
-    for path, name in (("workflows/shop_order", "shop"), ("workflows/shop_reminder", "reminder"), ("schedules/morning", "schedule")):
+    for path, name in (("workflows/shop_parcel", "parcel"), ("workflows/shop_order", "shop"), ("workflows/shop_reminder", "reminder"),
+                       ("schedules/morning", "schedule")):
         with open(f"{processes.SHOP}/{name}.yaml", encoding="utf-8") as f:
             api.ask(f"/v1/{path}", "PUT", f.read(), content_type="application/yaml")
     return api

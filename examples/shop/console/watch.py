@@ -61,7 +61,7 @@ class Watch:
             "agents": [self.agent(name, stats) for name in SERVICES],
             "tasks": self.counts(),
             "waiting": self.waiting(),
-            "errors": [self.record(task) for task in self.api.ask(f"/v1/tasks?state=error&closed=false&limit={ERRORS_MAX}")["tasks"]],
+            "errors": self.errors(),
             "alerts": self.api.ask("/v1/alerts?limit=20")["alerts"],
             "trouble": next((one["trouble"] for one in stats if one["trouble"]), None),
         }
@@ -109,20 +109,33 @@ class Watch:
         path = f"/v1/tasks?workflow=shop_order&state=pending,processing,compensating&submitted_before={before}&limit={WAITING_MAX}"
         found = []
         for task in self.api.ask(path)["tasks"]:
-            why = self.api.ask(f"/v1/tasks/{task['id']}/why")
-            text = next((reason["text"] for reason in why["reasons"]), why["summary"])  # it may have ended by now
-            found.append({"id": task["id"], "submitted_at": task["submitted_at"], "why": text})
+            found.append({"id": task["id"], "submitted_at": task["submitted_at"], "why": self.why(task["id"])})
         return found
 
+    def why(self, task):
+        """What it waits for; of an order that waits for its parcels, what the latest of those waits for."""
+        why = self.api.ask(f"/v1/tasks/{task}/why")
+        reason = next(iter(why["reasons"]), {"kind": "", "text": why["summary"]})  # it may have ended by now
+        parcels = []
+        if reason["kind"] == "items":
+            parcels = self.api.ask(f"/v1/tasks?parent={task}&state=pending,processing,compensating&limit=1")["tasks"]
+        return self.why(parcels[0]["id"]) if parcels else reason["text"]
+
+    def errors(self):
+        """The tasks that have stopped. An order that has stopped because its parcel has is left out: it goes on when that one does."""
+        stopped = self.api.ask(f"/v1/tasks?state=error&closed=false&limit={ERRORS_MAX}")["tasks"]
+        return [one for one in map(self.record, stopped) if one["error"]["code"] != "child"]
+
     def record(self, task):
-        """A task in error, with the step that it has stopped at and Intact's own words on it."""
+        """A task in error, with the step that it has stopped at, or the item of a step, and Intact's own words on it."""
         key = (task["id"], task["ended_at"], task["failure_count"])
         if key not in self.records:
             whole = self.api.ask(f"/v1/tasks/{task['id']}")
             why = self.api.ask(f"/v1/tasks/{task['id']}/why")
             reason = why["reasons"][0]
             self.records[key] = {"id": task["id"], "direction": task["direction"], "error": whole["error"], "step": reason["step"],
-                                 "steps": [{"name": step["name"], "state": step["state"]} for step in whole["steps"]],
+                                 "steps": [{"name": one["name"], "state": one["state"]}
+                                           for step in whole["steps"] for one in (step, *step.get("items", {}).get("at_work", []))],
                                  "why": reason["text"]}
         return self.records[key]
 

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""The shipping service: an agent in Python. It finds the way of a parcel (route), sends it (ship), and writes to customers (notify).
+"""The shipping service: an agent in Python. It finds the way of a parcel (route), sends those of an order (ship), and writes to
+customers (notify).
 
     PYTHONPATH=lib/python ./shipping.py shipping/shipping.db
 
 Each request is one transaction: the effect, and the barrier's record of it. So it takes effect once, however often it
-comes and whenever this process is killed. A parcel that has left cannot be fetched back: there is no undo.
+comes and whenever this process is killed. Parcels that have left cannot be fetched back: there is no undo.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from intact_client.barrier import SqliteBarrier
 
 SCHEMA = """PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
 CREATE TABLE IF NOT EXISTS parcel(
-    id INTEGER PRIMARY KEY, order_id TEXT NOT NULL UNIQUE, address TEXT NOT NULL, items TEXT NOT NULL,
-    state TEXT NOT NULL DEFAULT 'sent');
+    id INTEGER PRIMARY KEY, order_id TEXT NOT NULL, line INTEGER NOT NULL, sku TEXT NOT NULL, quantity INTEGER NOT NULL,
+    address TEXT NOT NULL, UNIQUE (order_id, line));
 CREATE TABLE IF NOT EXISTS outbox(
     id INTEGER PRIMARY KEY, order_id TEXT NOT NULL UNIQUE, address TEXT NOT NULL, letter TEXT NOT NULL);"""
 
@@ -71,29 +72,33 @@ def serve(request: intact_client.Request, effect: Callable[[sqlite3.Connection],
 @agent.action("route")
 def route(request: intact_client.Request) -> None:
     """Looks at a map and nothing else: there is no effect that could happen twice, and no mischief."""
-    address = request.input["address"].strip()
-    logging.info("shipping: %s route: %r", request.task, address)
-    if not address:
+    line, sku, address = (request.input[name] for name in ("line", "sku", "address"))
+    logging.info("shipping: %s route: %s, %r", request.task, sku, address)
+    if not address.strip():
         raise intact_client.StepError("no_address", "There is no address to send it to.", effect="none")
-    if address.lower().endswith("moon"):
+    if address.strip().lower().endswith("moon"):
         raise intact_client.StepError("no_such_place", "We do not deliver to the Moon.", effect="none")
+    if sku == "chair" and "po box" in address.lower().replace(".", ""):
+        raise intact_client.StepError("too_large", f"Line {line}, {sku}: too large for a P.O. box.", effect="none")
 
 
 @agent.action("ship")
 def ship(request: intact_client.Request) -> Any:
-    address = request.input["address"].strip()
+    lines, address = request.input["lines"], request.input["address"].strip()
 
     def send(transaction: sqlite3.Connection) -> Any:
-        row = transaction.execute("INSERT INTO parcel(order_id, address, items) VALUES (?, ?, ?)",
-                                  (request.task, address, json.dumps(request.input["items"])))
-        return {"parcel": row.lastrowid}
+        parcels = [transaction.execute("INSERT INTO parcel(order_id, line, sku, quantity, address) VALUES (?, ?, ?, ?, ?)",
+                                       (request.task, number, line["sku"], line["quantity"], address)).lastrowid
+                   for number, line in enumerate(lines, 1)]
+        return {"parcels": parcels}
 
     return serve(request, send)
 
 
 @agent.action("notify")
 def notify(request: intact_client.Request) -> Any:
-    letter = f"Your order {request.task} was shipped: parcel no. {request.input['parcel']}."
+    parcels = ", ".join(str(parcel) for parcel in request.input["parcels"] or ["unknown"])  # an operator may skip ship
+    letter = f"Your order {request.task} was shipped. Numbers of its parcels: {parcels}."
 
     def write(transaction: sqlite3.Connection) -> Any:
         transaction.execute("INSERT INTO outbox(order_id, address, letter) VALUES (?, ?, ?)",

@@ -1,6 +1,7 @@
 /*
- * The warehouse: an agent made with libintact. It sets goods aside for an order (reserve), puts
- * them back on the shelf (release), and books them out when the parcel has left (book_out).
+ * The warehouse: an agent made with libintact. It sets the goods of a line of an order aside
+ * (reserve, release), packs them (pack, unpack), and books out those of the order when its parcels
+ * have left (book_out).
  *
  *     shop-stock stock/stock.db                     runs the agent
  *     shop-stock stock/stock.db --restock chair=25  so many are on the shelf from now on
@@ -18,6 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))
+
 enum { PLACES = 8, SHELF_MAX = 1000000 };
 
 static const char schema[] =
@@ -29,56 +32,76 @@ static const char schema[] =
     " sold INTEGER NOT NULL DEFAULT 0 CHECK (sold >= 0),"
     " CHECK (on_shelf + reserved + sold = delivered));"
     "CREATE TABLE IF NOT EXISTS reservation("
-    " order_id TEXT NOT NULL, sku TEXT NOT NULL REFERENCES item, quantity INTEGER NOT NULL,"
-    " state TEXT NOT NULL DEFAULT 'reserved' CHECK (state IN ('reserved', 'released', 'sold')),"
-    " PRIMARY KEY (order_id, sku));"
+    " id INTEGER PRIMARY KEY,"
+    " order_id TEXT NOT NULL, line INTEGER NOT NULL, sku TEXT NOT NULL REFERENCES item,"
+    " quantity INTEGER NOT NULL,"
+    " state TEXT NOT NULL DEFAULT 'reserved'"
+    " CHECK (state IN ('reserved', 'packed', 'released', 'sold')));"
+    "CREATE UNIQUE INDEX IF NOT EXISTS reservation_line ON reservation(order_id, line)"
+    " WHERE state <> 'released';"
     "INSERT OR IGNORE INTO item(sku, delivered, on_shelf) VALUES"
     " ('kettle', 25, 25), ('teapot', 25, 25), ('cup', 25, 25), ('lamp', 25, 25), ('chair', 3, 3),"
     " ('clock', 25, 25);";
 
-/* :input is {"items": [{"sku", "quantity"}]}, and SQLite reads it. */
-#define WANTED                                                                    \
-    "WITH wanted AS (SELECT :input ->> (fullkey || '.sku') AS sku,"               \
-    "                       sum(:input ->> (fullkey || '.quantity')) AS quantity" \
-    "                FROM json_each(:input, '$.items') GROUP BY 1) "
-
-static const char find_mistake[] =
-    "SELECT 'an order is for one or more of what we have' WHERE json_array_length(:input, "
-    "'$.items')"
-    " = 0 OR EXISTS (SELECT * FROM json_each(:input, '$.items')"
-    "                LEFT JOIN item ON sku = :input ->> (fullkey || '.sku')"
-    "                WHERE sku IS NULL"
-    "                OR json_type(:input, fullkey || '.quantity') IS NOT 'integer'"
-    "                OR :input ->> (fullkey || '.quantity') NOT BETWEEN 1 AND 1000000)";
-
-static const char find_shortage[] =
-    WANTED "SELECT CASE on_shelf WHEN 0 THEN format('Sorry, the %s is sold out.', sku)"
-           " ELSE format('Sorry, not enough in stock: %s (%d left).', sku, on_shelf) END"
-           " FROM wanted JOIN item USING (sku) WHERE quantity > on_shelf ORDER BY sku";
+struct refusal {
+    const char *code, *sql; /* it has a row that says why, or none */
+};
 
 struct action {
     const char *name;
     enum intact_direction direction;
-    const char *sql[2];
+    struct refusal refusals[2];
+    const char *sql[2]; /* what the last one returns is the output */
 };
 
+/* :order is the task, and :input what shop.yaml and parcel.yaml have as its input. Goods are booked
+ * out that were not packed, too: an operator may have skipped their parcel. */
 static struct action actions[] = {
     {"reserve",
      INTACT_FORWARD,
-     {WANTED "INSERT INTO reservation(order_id, sku, quantity) SELECT :order, sku, quantity"
-             " FROM wanted",
-      "UPDATE item SET on_shelf = on_shelf - quantity, reserved = reserved + quantity"
-      " FROM reservation AS r WHERE r.order_id = :order AND r.sku = item.sku"}},
+     {{"bad_line",
+       "SELECT 'a line has its number, the sku of what we have, and a quantity of 1 to 1000000'"
+       " WHERE json_type(:input, '$.line') IS NOT 'integer'"
+       " OR json_type(:input, '$.quantity') IS NOT 'integer'"
+       " OR :input ->> '$.quantity' NOT BETWEEN 1 AND 1000000"
+       " OR NOT EXISTS (SELECT * FROM item WHERE sku = :input ->> '$.sku')"},
+      {"out_of_stock",
+       "SELECT format('Line %d, %s: %d ordered, %d left in stock.', :input ->> '$.line', sku,"
+       " :input ->> '$.quantity', on_shelf)"
+       " FROM item WHERE sku = :input ->> '$.sku' AND on_shelf < :input ->> '$.quantity'"}},
+     {"UPDATE item SET on_shelf = on_shelf - (:input ->> '$.quantity'),"
+      " reserved = reserved + (:input ->> '$.quantity') WHERE sku = :input ->> '$.sku'",
+      "INSERT INTO reservation(order_id, line, sku, quantity)"
+      " VALUES (:order, :input ->> '$.line', :input ->> '$.sku', :input ->> '$.quantity')"
+      " RETURNING json_object('reservation', id)"}},
     {"release",
      INTACT_UNDO,
+     {{0}},
      {"UPDATE item SET on_shelf = on_shelf + quantity, reserved = reserved - quantity"
-      " FROM reservation AS r WHERE order_id = :order AND state = 'reserved' AND r.sku = item.sku",
-      "UPDATE reservation SET state = 'released' WHERE order_id = :order AND state = 'reserved'"}},
+      " FROM reservation AS r WHERE order_id = :order AND line = :input ->> '$.line'"
+      " AND state = 'reserved' AND r.sku = item.sku",
+      "UPDATE reservation SET state = 'released' WHERE order_id = :order"
+      " AND line = :input ->> '$.line' AND state = 'reserved'"}},
+    {"pack",
+     INTACT_FORWARD,
+     {{"not_reserved",
+       "SELECT 'there is no such reservation' WHERE NOT EXISTS (SELECT * FROM reservation"
+       " WHERE id = :input ->> '$.reservation' AND state = 'reserved')"}},
+     {"UPDATE reservation SET state = 'packed' WHERE id = :input ->> '$.reservation'"}},
+    {"unpack",
+     INTACT_UNDO,
+     {{0}},
+     {"UPDATE reservation SET state = 'reserved' WHERE id = :input ->> '$.reservation'"
+      " AND state = 'packed'"}},
     {"book_out",
      INTACT_FORWARD,
+     {{0}},
      {"UPDATE item SET sold = sold + quantity, reserved = reserved - quantity"
-      " FROM reservation AS r WHERE order_id = :order AND state = 'reserved' AND r.sku = item.sku",
-      "UPDATE reservation SET state = 'sold' WHERE order_id = :order AND state = 'reserved'"}},
+      " FROM (SELECT sku, sum(quantity) AS quantity FROM reservation"
+      "       WHERE order_id = :order AND state IN ('reserved', 'packed') GROUP BY sku) AS r"
+      " WHERE r.sku = item.sku",
+      "UPDATE reservation SET state = 'sold' WHERE order_id = :order"
+      " AND state IN ('reserved', 'packed')"}},
 };
 
 /* What an enum intact_verdict means, for the log. */
@@ -92,40 +115,44 @@ static const char *const verdicts[] = {"done",
 
 static sqlite3 *db;
 
-/* In the transaction. False: it is refused, or has failed, as the barrier knows. */
-static bool take_effect(const struct action *a, struct intact_request *r, struct intact_barrier *b,
-                        const char **ret_code, char *ret_why, size_t why_size)
+/* The code of a refusal, and its reason in `why`; NULL: it is not refused. */
+static const char *refuse(const struct action *a, const struct service_value *values, char *why,
+                          size_t size)
 {
-    const struct service_value values[] = {{":order", intact_request_task(r)},
-                                           {":input", intact_request_input(r)},
-                                           {NULL, NULL}};
-    bool takes = strcmp(a->name, "reserve") == 0;
+    for (size_t i = 0; i < COUNT_OF(a->refusals) && a->refusals[i].code; i++)
+        if (service_sql(db, a->refusals[i].sql, values, why, size) == SQLITE_ROW)
+            return a->refusals[i].code;
+    return NULL;
+}
 
-    if (takes && service_sql(db, find_mistake, values, ret_why, why_size) == SQLITE_ROW) {
-        *ret_code = "bad_order";
-        return false;
-    }
-    if (takes && service_sql(db, find_shortage, values, ret_why, why_size) == SQLITE_ROW) {
-        *ret_code = "out_of_stock";
-        return false;
-    }
-    for (size_t i = 0; i < sizeof a->sql / sizeof a->sql[0]; i++)
-        if (!intact_barrier_sqlite_ok(b, db, service_sql(db, a->sql[i], values, NULL, 0)))
-            return false;
-    return true;
+static void take_effect(const struct action *a, const struct service_value *values,
+                        struct intact_barrier *b)
+{
+    char output[64] = "null";
+
+    for (size_t i = 0; i < COUNT_OF(a->sql) && a->sql[i]; i++)
+        if (!intact_barrier_sqlite_ok(b, db,
+                                      service_sql(db, a->sql[i], values, output, sizeof output)))
+            return;
+    (void)intact_barrier_sqlite_done(b, db, output);
 }
 
 static void serve(const struct action *a, struct intact_request *r)
 {
+    const struct service_value values[] = {{":order", intact_request_task(r)},
+                                           {":input", intact_request_input(r)},
+                                           {NULL, NULL}};
     struct intact_barrier *b = intact_barrier_of(r);
     const char *refused = NULL;
     char why[200] = "";
 
     service_lock();
     sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL); /* if it fails, the barrier notices */
-    if (intact_barrier_sqlite(b, db) == INTACT_BARRIER_DO
-        && take_effect(a, r, b, &refused, why, sizeof why))
-        (void)intact_barrier_sqlite_done(b, db, NULL);
+    if (intact_barrier_sqlite(b, db) == INTACT_BARRIER_DO) {
+        refused = refuse(a, values, why, sizeof why);
+        if (!refused)
+            take_effect(a, values, b);
+    }
     if (refused) { /* then nothing stays on record: after a restock the same request may do */
         sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
         intact_answer_error(r, refused, why, INTACT_PERMANENT);
@@ -202,7 +229,7 @@ static int run(void)
 
     intact_agent_set_instance(a, "stock-1"); /* the same after a restart: it gets its work again */
     intact_agent_set_concurrency(a, PLACES);
-    for (size_t i = 0; i < sizeof actions / sizeof actions[0]; i++)
+    for (size_t i = 0; i < COUNT_OF(actions); i++)
         intact_agent_on(a, actions[i].name, actions[i].direction, handle, &actions[i]);
     signal(SIGTERM, on_term);
     signal(SIGINT, on_term);

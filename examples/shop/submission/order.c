@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ITEMS_MAX = 100, QUANTITY_MAX = 1000, CENTS_MAX = 100000000 };
+enum { LINES_MAX = 20, QUANTITY_MAX = 1000, CENTS_MAX = 100000000 };
 
 __attribute__((format(printf, 2, 3))) static bool no_order(char why[WHY_SIZE], const char *words,
                                                            ...)
@@ -38,26 +38,26 @@ static bool is_id(const char *text)
            && strcmp(text, "..") != 0;
 }
 
-static bool is_item(json_t *item)
+static bool is_line(json_t *line)
 {
     const char *sku = NULL;
     json_int_t quantity = 0;
 
-    return json_unpack(item, "{s:s, s:I!}", "sku", &sku, "quantity", &quantity) == 0
+    return json_unpack(line, "{s:s, s:I!}", "sku", &sku, "quantity", &quantity) == 0
            && is_short(sku, 64) && quantity > 0 && quantity <= QUANTITY_MAX;
 }
 
-static bool are_items(json_t *list)
+static bool are_lines(json_t *list)
 {
     size_t i;
-    json_t *item;
+    json_t *line;
 
-    json_array_foreach(list, i, item)
+    json_array_foreach(list, i, line)
     {
-        if (!is_item(item))
+        if (!is_line(line))
             return false;
     }
-    return json_array_size(list) > 0 && json_array_size(list) <= ITEMS_MAX;
+    return json_array_size(list) > 0 && json_array_size(list) <= LINES_MAX;
 }
 
 static bool is_sound(const struct order *o, const struct queue_message *m, char why[WHY_SIZE])
@@ -67,8 +67,8 @@ static bool is_sound(const struct order *o, const struct queue_message *m, char 
     if (!m->id || strcmp(m->id, o->id) != 0)
         return no_order(why, "it says order %s, but its message-id is %s", o->id,
                         m->id ? m->id : "missing");
-    if (!are_items(o->parts))
-        return no_order(why, "items is no list of 1 to %d {sku, quantity: 1 to %d}", ITEMS_MAX,
+    if (!are_lines(o->parts))
+        return no_order(why, "lines is no list of 1 to %d {sku, quantity: 1 to %d}", LINES_MAX,
                         QUANTITY_MAX);
     if (o->cents < 0 || o->cents > CENTS_MAX)
         return no_order(why, "amount is not from 0 to %d", CENTS_MAX);
@@ -86,21 +86,21 @@ bool order_read(struct order *o, const struct queue_message *m, char why[WHY_SIZ
     if (!o->message)
         return no_order(why, "it is not JSON: %s", e.text);
     if (json_unpack_ex(o->message, &e, 0, "{s:s, s:o, s:I, s:s, s:s, s:s, s:s, s:s!}", "order",
-                       &o->id, "items", &o->parts, "amount", &o->cents, "card", &o->card, "address",
+                       &o->id, "lines", &o->parts, "amount", &o->cents, "card", &o->card, "address",
                        &o->address, "at", &o->at, "customer", &o->customer, "pay", &o->pay)
         != 0)
         return no_order(why,
-                        "it is no {order, items, amount, card, address, at, customer, pay}: %s",
+                        "it is no {order, lines, amount, card, address, at, customer, pay}: %s",
                         e.text);
     if (!is_sound(o, m, why))
         return false;
     json_t *input =
-        json_pack("{s:O, s:I, s:s, s:s, s:s, s:s}", "items", o->parts, "amount", o->cents, "card",
+        json_pack("{s:O, s:I, s:s, s:s, s:s, s:s}", "lines", o->parts, "amount", o->cents, "card",
                   o->card, "address", o->address, "customer", o->customer, "pay", o->pay);
-    o->items = json_dumps(o->parts, JSON_COMPACT | JSON_SORT_KEYS);
+    o->lines = json_dumps(o->parts, JSON_COMPACT | JSON_SORT_KEYS);
     o->input = json_dumps(input, JSON_COMPACT);
     json_decref(input);
-    if (!o->items || !o->input)
+    if (!o->lines || !o->input)
         abort(); /* memory alone can fail */
     size_t length = strlen(o->card);
     o->card_end = o->card + (length > 4 ? length - 4 : 0);
@@ -111,6 +111,6 @@ bool order_read(struct order *o, const struct queue_message *m, char why[WHY_SIZ
 void order_fini(struct order *o)
 {
     json_decref(o->message);
-    free(o->items);
+    free(o->lines);
     free(o->input);
 }

@@ -3,7 +3,7 @@
 
 /* An order, as the web server put it on the queue:
  *
- *     {"order": "o-1", "items": [{"sku": "cup", "quantity": 2}], "amount": 1900,
+ *     {"order": "o-1", "lines": [{"sku": "cup", "quantity": 2}], "amount": 1900,
  *      "card": "4242...", "address": "...", "at": "2026-01-31T10:00:00Z",
  *      "customer": "Ada", "pay": "now"}
  *
@@ -21,7 +21,7 @@ struct order {
     const char *card_end; /* its last four digits */
     json_t *parts;
     json_int_t cents;
-    char *items, amount[24]; /* as they are stored */
+    char *lines, amount[24]; /* as they are stored */
     char *input;             /* of its task */
 };
 

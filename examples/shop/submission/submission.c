@@ -32,19 +32,21 @@ struct submission {
     bool is_ready;
 };
 
-/* Whether tables and workflow are there: until then nothing is taken, since it would be refused. */
+/* Whether tables and workflows are there: until then nothing is taken, since it would be refused.
+ */
 static bool is_ready(struct submission *s)
 {
     struct db_rows *rows = NULL;
-    const char *sql = "SELECT (SELECT count(*) FROM workflow WHERE name = 'shop_order'),"
+    const char *sql = "SELECT (SELECT count(DISTINCT name) FROM workflow"
+                      " WHERE name IN ('shop_order', 'shop_parcel')),"
                       " (SELECT count(*) FROM shop_order WHERE id = '')";
 
     if (s->is_ready)
         return true;
     if (db_query(s->db, &rows, sql, 0, NULL) != DB_OK)
         fprintf(stderr, "submission: it waits for the database: %s\n", db_error(s->db));
-    else if (strcmp(db_text(rows, 0, 0), "0") == 0)
-        fprintf(stderr, "submission: it waits for the workflow shop_order\n");
+    else if (strcmp(db_text(rows, 0, 0), "2") != 0)
+        fprintf(stderr, "submission: it waits for the workflows shop_order and shop_parcel\n");
     else
         s->is_ready = true;
     db_free(rows);
@@ -58,10 +60,10 @@ static enum db_result write_order(struct db *db, const struct order *o, bool *re
     struct db_rows *rows = NULL;
     enum db_result result =
         db_query(db, &rows,
-                 "INSERT INTO shop_order (id, items, amount, card, address, placed_at, customer,"
+                 "INSERT INTO shop_order (id, lines, amount, card, address, placed_at, customer,"
                  " pay) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"
                  " ON CONFLICT (id) DO NOTHING RETURNING id",
-                 DB_ARGS(o->id, o->items, o->amount, o->card_end, o->address, o->at, o->customer,
+                 DB_ARGS(o->id, o->lines, o->amount, o->card_end, o->address, o->at, o->customer,
                          o->pay));
 
     *ret_is_new = db_count(rows) == 1;
@@ -83,9 +85,9 @@ static enum db_result look_at_first(struct db *db, const struct order *o, bool *
     struct db_rows *rows = NULL;
     enum db_result result =
         db_query(db, &rows,
-                 "SELECT 1 FROM shop_order WHERE id = $1 AND items = $2 AND amount = $3"
+                 "SELECT 1 FROM shop_order WHERE id = $1 AND lines = $2 AND amount = $3"
                  " AND card = $4 AND address = $5 AND customer = $6 AND pay = $7",
-                 DB_ARGS(o->id, o->items, o->amount, o->card_end, o->address, o->customer, o->pay));
+                 DB_ARGS(o->id, o->lines, o->amount, o->card_end, o->address, o->customer, o->pay));
 
     *ret_is_same = db_count(rows) == 1;
     db_free(rows);

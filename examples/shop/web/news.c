@@ -17,13 +17,16 @@ static const char *text_of(const json_t *event, const char *name)
     return text ? text : "";
 }
 
-/* What an order waits for, if this tells that it begins to: lock, wait, signal or approve. */
+/* What an order waits for, if this tells that it begins to: lock, wait, signal or approve. Who
+ * waits for its lines (for_each) is at work. */
 static const char *waits_for(const json_t *data, const char *type)
 {
     const char *kind = json_string_value(json_object_get(json_object_get(data, "step"), "kind"));
     if (strcmp(type, "intact.task.waiting") != 0)
         return "";
-    return json_object_get(data, "lock") ? "lock" : kind ? kind : "";
+    if (json_object_get(data, "lock"))
+        return "lock";
+    return kind && strcmp(kind, "for_each") != 0 ? kind : "";
 }
 
 /* The database may be away for a while. Going on with the next message would mix up their order, so

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#define KINDS_MAX    20 /* different products of an order */
+#define LINES_MAX    20 /* of an order, each for another product */
 #define QUANTITY_MAX 99
 #define LIST_MAX     50 /* orders of one list */
 #define PAY_WITHIN_S (31L * 24 * 3600)
@@ -61,7 +61,7 @@ struct order {
     const char *address;
     char customer[104]; /* without blanks at its ends */
     const char *pay;    /* now, later, or a day */
-    json_t *items;
+    json_t *lines;
     json_int_t amount;
     enum queue_sent sent;
 };
@@ -83,27 +83,27 @@ static json_int_t price_of(const json_t *list, const char *sku)
 }
 
 /* What is paid is our own prices, whatever the page has shown. */
-static bool take_items(struct order *o, json_t *items, const json_t *list, struct wrong *ret)
+static bool take_lines(struct order *o, json_t *lines, const json_t *list, struct wrong *ret)
 {
-    size_t count = json_array_size(items);
-    if (count == 0 || count > KINDS_MAX)
-        return no(ret, "items", "An order can have 1 to 20 different products.");
-    o->items = json_array();
+    size_t count = json_array_size(lines);
+    if (count == 0 || count > LINES_MAX)
+        return no(ret, "lines", "An order can have 1 to 20 different products.");
+    o->lines = json_array();
     for (size_t i = 0; i < count; i++) {
-        const json_t *item = json_array_get(items, i);
-        const char *sku = json_string_value(json_object_get(item, "sku"));
-        json_int_t quantity = json_integer_value(json_object_get(item, "quantity"));
+        const json_t *line = json_array_get(lines, i);
+        const char *sku = json_string_value(json_object_get(line, "sku"));
+        json_int_t quantity = json_integer_value(json_object_get(line, "quantity"));
         json_int_t price = sku ? price_of(list, sku) : -1;
         if (price < 0)
-            return no(ret, "items", "One of the products is no longer available.");
+            return no(ret, "lines", "One of the products is no longer available.");
         if (quantity < 1 || quantity > QUANTITY_MAX)
-            return no(ret, "items", "You can order 1 to 99 of each product.");
+            return no(ret, "lines", "You can order 1 to 99 of each product.");
         for (size_t j = 0; j < i; j++)
-            if (strcmp(json_string_value(json_object_get(json_array_get(o->items, j), "sku")), sku)
+            if (strcmp(json_string_value(json_object_get(json_array_get(o->lines, j), "sku")), sku)
                 == 0)
-                return no(ret, "items", "The order lists the same product twice.");
+                return no(ret, "lines", "The order lists the same product twice.");
         o->amount += price * quantity;
-        json_array_append_new(o->items, json_pack("{s:s, s:I}", "sku", sku, "quantity", quantity));
+        json_array_append_new(o->lines, json_pack("{s:s, s:I}", "sku", sku, "quantity", quantity));
     }
     return true;
 }
@@ -195,8 +195,8 @@ static bool hand_in(struct shop *shop, struct order *o)
 {
     char at[32];
     write_now(at);
-    json_t *order = json_pack("{s:s, s:O, s:I, s:s, s:s, s:s, s:s, s:s}", "order", o->id, "items",
-                              o->items, "amount", o->amount, "card", o->card, "address", o->address,
+    json_t *order = json_pack("{s:s, s:O, s:I, s:s, s:s, s:s, s:s, s:s}", "order", o->id, "lines",
+                              o->lines, "amount", o->amount, "card", o->card, "address", o->address,
                               "at", at, "customer", o->customer, "pay", o->pay);
     char *body = json_dumps(order, JSON_COMPACT);
     struct queue_message m = {.queue = "shop.orders",
@@ -215,17 +215,17 @@ static bool hand_in(struct shop *shop, struct order *o)
 static enum db_result look_for_another(struct shop *shop, const struct order *o, bool *ret_is_there)
 {
     struct db_rows *rows = NULL;
-    char *items = json_dumps(o->items, JSON_COMPACT | JSON_SORT_KEYS);
+    char *lines = json_dumps(o->lines, JSON_COMPACT | JSON_SORT_KEYS);
     const char *sql = "SELECT 1 FROM shop_order WHERE id = $1"
-                      " AND (items <> $2 OR address <> $3 OR card <> $4 OR customer <> $5"
+                      " AND (lines <> $2 OR address <> $3 OR card <> $4 OR customer <> $5"
                       " OR pay <> $6)";
     const char *card_end = o->card + strlen(o->card) - 4;
     enum db_result result =
         shop_query(shop, &rows, sql,
-                   DB_ARGS(o->id, items, o->address, card_end, o->customer, o->pay));
+                   DB_ARGS(o->id, lines, o->address, card_end, o->customer, o->pay));
     *ret_is_there = db_count(rows) == 1;
     db_free(rows);
-    free(items);
+    free(lines);
     return result;
 }
 
@@ -260,7 +260,7 @@ static enum MHD_Result order_take(struct request *r, json_t *body, const json_t 
     enum MHD_Result result;
 
     if (!take_key(&o, json_object_get(body, "key"), &wrong)
-        || !take_items(&o, json_object_get(body, "items"), list, &wrong)
+        || !take_lines(&o, json_object_get(body, "lines"), list, &wrong)
         || !take_customer(&o, json_object_get(body, "customer"), &wrong)
         || !take_address(&o, json_object_get(body, "address"), &wrong)
         || !take_pay(&o, json_object_get(body, "pay"), &wrong)
@@ -278,7 +278,7 @@ static enum MHD_Result order_take(struct request *r, json_t *body, const json_t 
         result = answer_not_taken(r, &o);
     else
         result = answer_json(r, MHD_HTTP_ACCEPTED, json_pack("{s:s}", "order", o.id));
-    json_decref(o.items);
+    json_decref(o.lines);
     return result;
 }
 
@@ -315,17 +315,44 @@ bool order_is_id(const char *id)
 static void add_row(json_t *order, const struct db_rows *rows)
 {
     static const char *const texts[] = {"address", "placed_at", "customer", "pay", "reminded_at"};
-    json_object_set_new(order, "items", json_loads(db_text(rows, 0, 0), 0, NULL));
+    json_object_set_new(order, "lines", json_loads(db_text(rows, 0, 0), 0, NULL));
     json_object_set_new(order, "amount", json_integer(atoll(db_text(rows, 0, 1))));
     for (int i = 0; i < 5; i++)
         json_object_set_new(order, texts[i], json_string(db_text(rows, 0, i + 2)));
+}
+
+static bool is_event(const json_t *item, const char *event)
+{
+    return strcmp(json_string_value(json_object_get(item, "event")), event) == 0;
+}
+
+/* A task is pending before its first step, and again while it waits for its parcels. */
+static const char *state_of(const json_t *news)
+{
+    const json_t *last = json_array_get(news, json_array_size(news) - 1);
+    const json_t *told = json_object_get(last, "told");
+    const char *state = json_string_value(json_object_get(told, "state"));
+    const char *direction = json_string_value(json_object_get(told, "direction"));
+
+    if (!last || !state)
+        return "handed_in";
+    if (is_event(last, "closed"))
+        return "closed";
+    if (strcmp(state, "pending") != 0)
+        return state;
+    if (direction && strcmp(direction, "undo") == 0)
+        return "compensating";
+    for (size_t i = 0; i < json_array_size(news); i++)
+        if (is_event(json_array_get(news, i), "started"))
+            return "processing";
+    return state;
 }
 
 /* An order of which nothing is known yet is one that was handed in and still waits in its queue. */
 json_t *order_json(struct shop *shop, const char *id)
 {
     struct db_rows *rows = NULL;
-    const char *sql = "SELECT items, amount, address, placed_at, customer, pay,"
+    const char *sql = "SELECT lines, amount, address, placed_at, customer, pay,"
                       " (SELECT coalesce(max(at), '') FROM shop_reminder WHERE order_id = $1"
                       "  AND waits_for = 'signal') FROM shop_order WHERE id = $1";
     json_t *news = news_of(shop, id, "");
@@ -333,14 +360,8 @@ json_t *order_json(struct shop *shop, const char *id)
         json_decref(news);
         return NULL;
     }
-    const json_t *last = json_array_get(news, json_array_size(news) - 1);
-    const char *event = json_string_value(json_object_get(last, "event"));
-    const char *state = json_string_value(json_object_get(json_object_get(last, "told"), "state"));
-    if (event && strcmp(event, "closed") == 0)
-        state = "closed";
-    json_t *order =
-        json_pack("{s:s, s:s, s:o, s:s}", "order", id, "state", state ? state : "handed_in", "news",
-                  news, "waits_for", news_waits_for(news));
+    json_t *order = json_pack("{s:s, s:s, s:o, s:s}", "order", id, "state", state_of(news), "news",
+                              news, "waits_for", news_waits_for(news));
     if (db_count(rows) == 1)
         add_row(order, rows);
     db_free(rows);

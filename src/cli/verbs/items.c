@@ -57,7 +57,7 @@ const struct verb verb_items = {
     .summary = "list the items of a step with for_each",
     .about = "Lists the items of a step with for_each, by their numbers. How many are where is in "
              "intact get, and so are those that are at work. The verbs that take --step take an "
-             "item that is at work, or that failed, by its name (pack.3).",
+             "item that has begun, by its name (pack.3).",
     .arguments = {{.name = "TASK", .kind = WORD_TASK}, {.name = "STEP"}},
     .flags = flags,
     .examples = {{"intact items o-17 pack --state failed", "which of them failed"},

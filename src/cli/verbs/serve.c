@@ -49,7 +49,7 @@ struct options {
     const char *config; /* NULL: none; its content: */
     struct serve_settings settings;
     int64_t scan_every_ms, grace_ms, drain_ms, keep_ms;
-    bool open, adopt, migrate;
+    bool open, console, adopt, migrate;
 };
 
 static bool read_time(const struct invocation *in, const char *flag, int64_t *ret_ms)
@@ -206,6 +206,7 @@ static int read_options(const struct invocation *in, struct options *o)
         .config = given(in, "config"),
         .http_log = given(in, "log") ? given(in, "log") : "info",
         .open = given(in, "open"),
+        .console = !given(in, "no-console"),
         .adopt = given(in, "adopt"),
         .migrate = given(in, "migrate"),
     };
@@ -284,6 +285,7 @@ static struct server_config config_of(const struct options *o, struct store *sto
         .webhooks = &o->settings.webhooks,
         .source = o->settings.messages.source,
         .give_up_ms = o->settings.messages.give_up_ms,
+        .console = o->console,
         .print_ready = true,
         .version = build_version,
     };
@@ -602,6 +604,7 @@ static const struct flag flags[] = {
      .help = "also call the services in this file: see intact agent http",
      .kind = WORD_FILE},
     {.name = "open", .help = "require no tokens; loopback only"},
+    {.name = "no-console", .help = "do not serve the pages of the console"},
     {.name = "tls-cert",
      .value = "FILE",
      .help = "TLS certificate (PEM, followed by intermediate ones)",

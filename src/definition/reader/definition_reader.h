@@ -60,6 +60,7 @@ struct reading {
     bool has_each;                      /* some step has */
     uint16_t step;                      /* the one being read */
     uint32_t people;                    /* have to agree, in all steps up to that one */
+    uint32_t items_at_work;             /* at most, of the same steps */
     enum visible visible;
     enum seen_of_rounds rounds;
     enum seen_of_items items;

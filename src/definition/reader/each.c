@@ -132,15 +132,17 @@ static void refuse_alone(struct reader *r, const struct path *path, const char *
 static void count_slots(struct reader *r, const struct path *path, const struct each_draft *d,
                         const struct each_spec *rule)
 {
-    struct workflow *w = &reading_of(r)->definition->workflow;
+    struct reading *in = reading_of(r);
     struct path at = {path, SLICE("concurrency"), 0};
-    uint32_t count = w->slot_count + 2u * rule->concurrency;
+    bool fitted = in->items_at_work <= ITEMS_AT_WORK_ALL_MAX;
 
-    if (w->slot_count <= SLOTS_MAX && count > SLOTS_MAX)
+    in->items_at_work += rule->concurrency;
+    if (in->items_at_work <= ITEMS_AT_WORK_ALL_MAX)
+        in->definition->workflow.slot_count += each_slots(rule->concurrency);
+    else if (fitted)
         mistake_at(r, &at, (d->concurrency ? d->concurrency : d->list)->at, "too many items",
                    "%d of them at work at most, in all steps together: a lower concurrency",
-                   SLOTS_MAX / 2);
-    w->slot_count = (uint16_t)(w->slot_count <= SLOTS_MAX ? count : w->slot_count);
+                   ITEMS_AT_WORK_ALL_MAX);
 }
 
 void settle_each(struct reader *r, const struct json *step, const struct path *path,
@@ -165,7 +167,7 @@ void settle_each(struct reader *r, const struct json *step, const struct path *p
     if (s->each.concurrency == 0)
         s->each.concurrency = CONCURRENCY_DEFAULT;
     s->each.step = reading_of(r)->step;
-    s->each.slot_count = (uint16_t)(2 * s->each.concurrency);
+    s->each.slot_count = each_slots(s->each.concurrency);
     count_slots(r, path, d, &s->each);
 }
 
@@ -187,7 +189,7 @@ void keep_slots(struct reader *r, struct workflow_step *steps, struct step_templ
     uint16_t step_count = reading_of(r)->step_count;
     uint16_t at = step_count;
 
-    if (reading_of(r)->definition->workflow.slot_count > SLOTS_MAX)
+    if (reading_of(r)->items_at_work > ITEMS_AT_WORK_ALL_MAX)
         return; /* reported before */
     for (uint16_t i = 0; i < step_count; i++) {
         struct workflow_step *s = &steps[i];

@@ -31,7 +31,7 @@
  * have the list, and the items in its slots, each as a step without a name:
  *
  *   {"items":{"count","begun","completed","failed","skipped","undone","effects","doubts","to_undo",
- *             "child_base","undo_below","parts","first_part","output":true,
+ *             "contradicted","child_base","undo_below","parts","first_part","output":true,
  *             "at_work":[{"item","slot_index","slot":"back","state",...}]}}
  *
  * Its parts are consecutive payloads. "slot_index" is the place of the item among the slots of the

@@ -360,6 +360,7 @@ static void get_items(struct decoder *d, const struct json *step, const struct w
         .effects = get_count(d, j, "effects"),
         .doubts = get_count(d, j, "doubts"),
         .to_undo = get_count(d, j, "to_undo"),
+        .contradicted = get_count(d, j, "contradicted"),
         .child_base = get_count(d, j, "child_base"),
         .undo_below = get_count(d, j, "undo_below"),
     };
@@ -656,13 +657,6 @@ static struct task columns(struct arena *a, const struct task_row *row)
     };
 }
 
-static void tally_all(const struct workflow *w, const struct task *t)
-{
-    for (uint16_t i = 0; i < w->step_count; i++)
-        if (w->steps[i].kind == KIND_EACH)
-            items_tally(w, t, i);
-}
-
 enum err task_decode(const struct workflow *w, const struct task_row *row, struct arena *a,
                      struct task *ret, struct error *e)
 {
@@ -693,7 +687,7 @@ enum err task_decode_kept(const struct workflow *w, const struct task_row *row,
         return error_set(e, ERR_CORRUPT, "document of task %.*s: wrong: %s", SLICE_ARG(row->id),
                          d.bad);
     if (w->slot_count > 0)
-        tally_all(w, &t);
+        items_tally_all(w, &t);
     if (!task_valid(w, &t))
         return error_set(e, ERR_CORRUPT, "task %.*s breaks an invariant", SLICE_ARG(row->id));
     if (kept)

@@ -39,7 +39,7 @@ static uint32_t payload_add(struct encoder *en, struct slice json)
 
 static void number_if_long(struct encoder *en, struct value *v)
 {
-    if (!v->payload && v->json.len > PAYLOAD_INLINE_MAX)
+    if (!v->payload && v->json.len > PAYLOAD_INLINE_MAX && !en->apart)
         v->payload = payload_add(en, v->json);
 }
 
@@ -53,8 +53,7 @@ static bool is_moved(const struct encoder *en, const struct value *v)
 
 static void put_value(struct encoder *en, const char *key, const char *payload_key, struct value *v)
 {
-    if (!en->apart)
-        number_if_long(en, v);
+    number_if_long(en, v);
     if (v->payload && !is_moved(en, v))
         json_member_number(en->b, payload_key, v->payload);
     else
@@ -185,8 +184,6 @@ static void put_rounds(struct buf *b, const struct step *s)
 
 static void put_child(struct buf *b, const struct child *c)
 {
-    if (c->number == 0 && c->state == CHILD_NONE && c->wish == WISH_NONE)
-        return;
     json_key(b, "child");
     json_open(b, '{');
     put_number(b, "number", c->number);
@@ -222,7 +219,8 @@ static void put_members(struct encoder *en, struct step *s)
     put_note(b, &s->error);
     json_member_raw_if(b, "resume", s->resume);
     put_generation(b, s->generation);
-    put_child(b, &s->child);
+    if (s->child.number != 0 || s->child.state != CHILD_NONE || s->child.wish != WISH_NONE)
+        put_child(b, &s->child);
     put_true(b, "supplied", s->supplied);
     put_number(b, "resolved", s->resolved);
     put_dropped(b, s);
@@ -287,6 +285,7 @@ static void put_items(struct encoder *en, const struct workflow_step *ws, const 
     put_number(b, "effects", in->effects);
     put_number(b, "doubts", in->doubts);
     put_number(b, "to_undo", in->to_undo);
+    put_number(b, "contradicted", in->contradicted);
     put_number(b, "child_base", in->child_base);
     put_number(b, "undo_below", in->undo_below);
     put_number(b, "parts", in->list.part_count);
@@ -606,8 +605,6 @@ static void put_votes(struct encoder *en, const struct workflow *w)
 /* Whose child it is, but for the ids, which are columns. */
 static void put_parent(struct buf *b, const struct task *t)
 {
-    if (!t->parent_step.ptr && t->parent_number == 0 && t->asked == WISH_NONE)
-        return;
     json_key(b, "parent");
     json_open(b, '{');
     json_member_text_if(b, "step", t->parent_step);
@@ -637,7 +634,8 @@ static void put_doc(struct encoder *en, const struct workflow *w)
     json_member_text_if(b, "traceparent", t->trace);
     json_member_text_if(b, "owner", t->owner);
     json_member_text_if(b, "submitter", t->submitter);
-    put_parent(b, t);
+    if (t->parent_step.ptr || t->parent_number != 0 || t->asked != WISH_NONE)
+        put_parent(b, t);
     json_member_raw_if(b, "family", t->family);
     json_key(b, "steps");
     json_open(b, '[');

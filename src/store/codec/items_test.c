@@ -483,7 +483,7 @@ static void documents_that_do_not_fit_are_corrupt(void **state)
         {"\"item\":3", "\"item\":5"},
         {"\"item\":3", "\"item\":-1"},
         {"\"slot_index\":3", "\"slot_index\":0"},
-        {"\"slot_index\":3", "\"slot_index\":6"},
+        {"\"slot_index\":3", "\"slot_index\":7"},
         {"\"slot_index\":3", "\"slot_index\":-1"},
         {"\"item\":3", "\"item\":3,\"slot\":\"resting\""},
         {"\"item\":3", "\"item\":3,\"name\":\"pack\""},

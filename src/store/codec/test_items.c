@@ -9,7 +9,7 @@
 
 #include "core/items.h"
 
-enum { STEPS = 3, CONCURRENCY = 3, SLOTS = 2 * CONCURRENCY, MANY = 100, STATES_TRIED = 20 };
+enum { STEPS = 3, CONCURRENCY = 3, SLOTS = 2 * CONCURRENCY + 1, MANY = 100, STATES_TRIED = 20 };
 
 #define AN_EACH(step_name, at, undo)          \
     {                                         \
@@ -47,6 +47,8 @@ static const struct workflow_step steps_items[STEPS + 2 * SLOTS] = {
     PACK_SLOT,
     PACK_SLOT,
     PACK_SLOT,
+    PACK_SLOT,
+    PARCEL_SLOT,
     PARCEL_SLOT,
     PARCEL_SLOT,
     PARCEL_SLOT,
@@ -120,6 +122,7 @@ static void random_sums(struct prng *p, struct items *in)
     in->effects = prng_below(p, in->completed + 1);
     in->doubts = prng_below(p, in->failed + 1);
     in->to_undo = prng_chance(p, 50) ? 0 : prng_below(p, in->effects + in->doubts + 1);
+    in->contradicted = prng_below(p, in->effects + 1);
     in->child_base = prng_below(p, 3);
     in->undo_below = prng_below(p, in->list.count + 1);
 }

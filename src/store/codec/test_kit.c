@@ -97,7 +97,7 @@ const struct workflow kit_workflow_back = {.name = {"back", 4},
                                            .steps = steps_back,
                                            .step_count = COUNT_OF(steps_back)};
 
-enum { LONG = STEPS_FEW + 4, LONG_SLOTS = 6, LONG_EACH = 2 };
+enum { LONG = STEPS_FEW + 4, LONG_SLOTS = 7, LONG_EACH = 2 };
 
 const struct workflow *kit_workflow_long(void)
 {

@@ -98,8 +98,7 @@ enum err pg_token_delete(struct store *base, struct slice name, int64_t now,
     return err;
 }
 
-/* False, and nothing is written, unless it is as long as a hash. */
-static bool result_hash(const PGresult *r, int i, int col, unsigned char ret[TOKEN_HASH_SIZE])
+bool result_hash(const PGresult *r, int i, int col, unsigned char ret[TOKEN_HASH_SIZE])
 {
     struct slice hash = result_text(r, i, col);
 

@@ -153,6 +153,10 @@ enum pg_sql {
     PG_TOKEN_DELETE,
     PG_TOKEN_LAST_ADMIN,
     PG_TOKEN_LIST,
+    PG_SESSION_SWEEP,
+    PG_SESSION_PUT,
+    PG_SESSION_DELETE,
+    PG_SESSION_LIST,
     PG_AUDIT_LIST,
     PG_AUDIT_TASK,
     PG_AUDIT_PUT,
@@ -577,5 +581,15 @@ enum err pg_operation_list(struct store *s, const struct operation_query *q, str
 enum err pg_audit_list(struct store *s, const struct audit_query *q, struct arena *a,
                        struct audit_page *ret, struct error *e);
 enum err pg_audit_put(struct store *s, const struct audit *audit, struct error *e);
+/* False, and nothing is written, unless it is as long as a hash. */
+bool result_hash(const PGresult *r, int i, int col, unsigned char ret[TOKEN_HASH_SIZE]);
+
+/* session.c */
+enum err pg_session_put(struct store *s, const struct session_row *row, const unsigned char *code,
+                        const struct audit *audit, struct error *e);
+enum err pg_session_delete(struct store *s, struct slice id, const struct audit *audit,
+                           struct error *e);
+enum err pg_session_list(struct store *s, struct arena *a, struct session_row **ret,
+                         size_t *ret_count, struct error *e);
 
 #endif

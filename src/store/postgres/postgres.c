@@ -107,6 +107,12 @@ static const struct store_item_ops items_ops = {
     .outputs = pg_items_outputs,
 };
 
+static const struct store_session_ops sessions_ops = {
+    .put = pg_session_put,
+    .remove = pg_session_delete,
+    .list = pg_session_list,
+};
+
 static const struct store_lock_ops locks_ops = {
     .list = pg_lock_list,
     .held = pg_lock_held,
@@ -178,6 +184,7 @@ static const struct store_ops ops = {
     .schedules = &schedules_ops,
     .retention = &retention_ops,
     .counts = &counts_ops,
+    .sessions = &sessions_ops,
     .nodes = &nodes_ops,
 };
 

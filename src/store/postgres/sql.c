@@ -504,6 +504,18 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "a AS (" AUDIT_INSERT(" FROM t WHERE") ") SELECT count(*) FROM t",
         [PG_TOKEN_LAST_ADMIN] = LAST_ADMIN("$now"),
         [PG_TOKEN_LIST] = "SELECT " TOKEN_COLUMNS(NAME, ", ") ", name FROM ~token ORDER BY name",
+        [PG_SESSION_SWEEP] = "DELETE FROM ~session WHERE expires_at <= $1 OR id IN (SELECT id "
+            "FROM ~session WHERE token_hash = $2 AND is_code = $3 "
+            "ORDER BY created_at DESC, id OFFSET $4)",
+        [PG_SESSION_PUT] = "WITH c AS (DELETE FROM ~session WHERE hash = $code::bytea "
+            "AND is_code RETURNING 1), "
+            "t AS (INSERT INTO ~session (" SESSION_COLUMNS(NAME, ", ") ") SELECT "
+            SESSION_COLUMNS(PARAM, ", ") " WHERE $code IS NULL OR EXISTS (SELECT 1 FROM c) "
+            "RETURNING id), a AS (" AUDIT_INSERT(" FROM t WHERE") ") SELECT count(*) FROM t",
+        [PG_SESSION_DELETE] = "WITH t AS (DELETE FROM ~session WHERE id = $id RETURNING id), "
+            "a AS (" AUDIT_INSERT(" FROM t WHERE") ") SELECT count(*) FROM t",
+        [PG_SESSION_LIST] = "SELECT " SESSION_COLUMNS(NAME, ", ") " FROM ~session "
+            "ORDER BY created_at, id",
         [PG_AUDIT_LIST] = "SELECT seq, " AUDIT_COLUMNS(NAME, ", ") " FROM ~audit "
             "WHERE seq < $1 ORDER BY seq DESC LIMIT $2",
         [PG_AUDIT_TASK] = "SELECT seq, " AUDIT_COLUMNS(NAME, ", ") " FROM ~audit "

@@ -71,7 +71,8 @@ struct notice_verdict {
 };
 
 enum {
-    NOTICES_OF_CHANGE_MAX = 64,
+    /* Each change of a parent writes all its children at work, up to a thousand. */
+    NOTICES_OF_CHANGE_MAX = 256,
     NOTICE_OWNER_PATIENCES = 4, /* one that lives takes its own, unless it is stuck */
 };
 

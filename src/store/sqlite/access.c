@@ -20,7 +20,7 @@ int audit_insert(struct db *d, const struct audit *row)
 
 /* ---- tokens ---- */
 
-static void bind_hash(sqlite3_stmt *q, int at, const unsigned char hash[TOKEN_HASH_SIZE])
+void bind_hash(sqlite3_stmt *q, int at, const unsigned char hash[TOKEN_HASH_SIZE])
 {
     int rc = sqlite3_bind_blob(q, at, hash, TOKEN_HASH_SIZE, SQLITE_STATIC);
 
@@ -213,8 +213,7 @@ enum err sqlite_token_delete(struct store *base, struct slice name, int64_t now,
     return transaction_end(s, rc, unknown, e, "delete a token");
 }
 
-/* False, and nothing is written, unless it is as long as a hash. */
-static bool query_hash(sqlite3_stmt *q, int col, unsigned char ret[TOKEN_HASH_SIZE])
+bool query_hash(sqlite3_stmt *q, int col, unsigned char ret[TOKEN_HASH_SIZE])
 {
     if (sqlite3_column_bytes(q, col) != TOKEN_HASH_SIZE)
         return false;

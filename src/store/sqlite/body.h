@@ -146,6 +146,11 @@ enum sql {
     SQL_TOKEN_DELETE,
     SQL_TOKEN_LAST_ADMIN,
     SQL_TOKEN_LIST,
+    SQL_SESSION_SWEEP,
+    SQL_SESSION_CODE,
+    SQL_SESSION_INSERT,
+    SQL_SESSION_DELETE,
+    SQL_SESSION_LIST,
     SQL_AUDIT_INSERT,
     SQL_AUDIT_LIST,
     SQL_AUDIT_TASK,
@@ -497,6 +502,17 @@ enum err sqlite_token_list(struct store *s, struct arena *a, struct token_row **
 enum err sqlite_audit_list(struct store *s, const struct audit_query *q, struct arena *a,
                            struct audit_page *ret, struct error *e);
 enum err sqlite_audit_put(struct store *s, const struct audit *audit, struct error *e);
+void bind_hash(sqlite3_stmt *q, int at, const unsigned char hash[TOKEN_HASH_SIZE]);
+/* False, and nothing is written, unless it is as long as a hash. */
+bool query_hash(sqlite3_stmt *q, int col, unsigned char ret[TOKEN_HASH_SIZE]);
+
+/* session.c */
+enum err sqlite_session_put(struct store *s, const struct session_row *row,
+                            const unsigned char *code, const struct audit *audit, struct error *e);
+enum err sqlite_session_delete(struct store *s, struct slice id, const struct audit *audit,
+                               struct error *e);
+enum err sqlite_session_list(struct store *s, struct arena *a, struct session_row **ret,
+                             size_t *ret_count, struct error *e);
 /* The end of a transaction of `rc`: its outcome and story. */
 enum err transaction_end(struct sqlite_store *s, int rc, bool unknown, struct error *e,
                          const char *what);

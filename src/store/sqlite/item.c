@@ -6,14 +6,15 @@
 
 #include "store/row_item.h"
 
-static int item_put(struct db *d, struct slice task, const struct item_row *row)
+static int item_put(struct db *d, const struct task_row *task, const struct item_row *row)
 {
     CLEANUP(query_end) sqlite3_stmt *q = NULL;
 
     int rc = db_query(d, SQL_ITEM_PUT, &q);
     if (rc != SQLITE_OK)
         return rc;
-    bind_text(q, 1, task);
+    bind_time(q, 1, task->seq); /* 0: not known */
+    bind_text(q, 9, task->id);
     bind_text(q, 2, row->step);
     bind_number(q, 3, row->generation);
     bind_number(q, 4, row->number);
@@ -29,7 +30,7 @@ int items_put(struct db *d, const struct task_row *row)
     int rc = SQLITE_OK;
 
     for (size_t i = 0; rc == SQLITE_OK && i < row->item_count; i++)
-        rc = item_put(d, row->id, &row->items[i]);
+        rc = item_put(d, row, &row->items[i]);
     return rc;
 }
 

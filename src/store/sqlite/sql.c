@@ -168,7 +168,8 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
         [SQL_PAYLOAD_DELETE] = "DELETE FROM payload "
             "WHERE key = (SELECT seq FROM task WHERE id = ?1) * 1048576 + ?2",
         [SQL_ITEM_PUT] = "INSERT INTO item (task, step, generation, number, state, in_doubt, "
-            "needs_undo, doc) SELECT seq, ?2, ?3, ?4, ?5, ?6, ?7, ?8 FROM task WHERE id = ?1 "
+            "needs_undo, doc) VALUES (ifnull(?1, (SELECT seq FROM task WHERE id = ?9)), "
+            "?2, ?3, ?4, ?5, ?6, ?7, ?8) "
             "ON CONFLICT (task, step, generation, number) DO UPDATE SET state = excluded.state, "
             "in_doubt = excluded.in_doubt, needs_undo = excluded.needs_undo, doc = excluded.doc",
         [SQL_ITEMS_UP] = ITEMS("") "i.number >= ?4 ORDER BY i.number LIMIT ?5",
@@ -331,6 +332,15 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
             "AND NOT EXISTS (SELECT 1 FROM token WHERE name <> ?1 AND admin = 1 "
             "AND (expires_at IS NULL OR expires_at > ?2))",
         [SQL_TOKEN_LIST] = "SELECT " TOKEN_COLUMNS(NAME, ", ") ", name FROM token ORDER BY name",
+        [SQL_SESSION_SWEEP] = "DELETE FROM session WHERE expires_at <= ?1 OR id IN (SELECT id "
+            "FROM session WHERE token_hash = ?2 AND is_code = ?3 "
+            "ORDER BY created_at DESC, id LIMIT -1 OFFSET ?4)",
+        [SQL_SESSION_CODE] = "DELETE FROM session WHERE hash = ?1 AND is_code = 1",
+        [SQL_SESSION_INSERT] = "INSERT INTO session (" SESSION_COLUMNS(NAME, ", ") ") VALUES ("
+            SESSION_COLUMNS(PARAM, ", ") ")",
+        [SQL_SESSION_DELETE] = "DELETE FROM session WHERE id = ?1",
+        [SQL_SESSION_LIST] = "SELECT " SESSION_COLUMNS(NAME, ", ") " FROM session "
+            "ORDER BY created_at, id",
         [SQL_AUDIT_INSERT] = "INSERT INTO audit (" AUDIT_COLUMNS(NAME, ", ") ") VALUES ("
             AUDIT_COLUMNS(PARAM, ", ") ")",
         [SQL_AUDIT_LIST] = AUDIT PAGE,

@@ -349,6 +349,12 @@ static const struct store_schedule_ops schedules_ops = {
     .remove = sqlite_schedule_remove,
 };
 
+static const struct store_session_ops sessions_ops = {
+    .put = sqlite_session_put,
+    .remove = sqlite_session_delete,
+    .list = sqlite_session_list,
+};
+
 static const struct store_lock_ops locks_ops = {
     .list = sqlite_lock_list,
     .held = sqlite_lock_held,
@@ -423,6 +429,7 @@ static const struct store_ops ops = {
     .schedules = &schedules_ops,
     .retention = &retention_ops,
     .counts = &counts_ops,
+    .sessions = &sessions_ops,
     .backup = &backup_ops,
 };
 

@@ -22,10 +22,10 @@ const EXPECT = {
   ok: () => 'Working normally.',
   slow: () => 'Every call takes two seconds. Orders take longer, and nothing else changes.',
   failing: (name) => name === 'shipping'
-    ? 'The step is attempted a few times. Then the order is cancelled: its items are released and the payment is refunded.'
+    ? 'The step is attempted a few times. Then the order is cancelled: its parcels are unpacked, its items are released and the payment is refunded.'
     : 'After three failed attempts its circuit breaker opens. Orders wait, and their attempts are not used up. Make it healthy, and all of them continue.',
   hanging: (name) => name === 'shipping'
-    ? 'Nobody can tell whether the parcel was shipped, so nothing is undone either. After some attempts the order stops and needs attention.'
+    ? 'Nobody can tell whether the parcels were shipped, so nothing is undone either. After some attempts the order stops and needs attention.'
     : 'Every call times out after five seconds. What it did in the meantime is not done twice. After three calls its circuit breaker opens.',
   down: (name) => name === 'payment'
     ? 'Not running: its port is closed. After three failed attempts its circuit breaker opens, and orders wait.'

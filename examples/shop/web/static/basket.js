@@ -2,7 +2,7 @@ import { APPROVED_ABOVE, Refused, ask, basket, customer, date, find, friday, mak
 
 let products = new Map();
 
-const sum = () => basket.items().reduce((all, item) => all + (products.get(item.sku)?.price ?? 0) * item.quantity, 0);
+const sum = () => basket.lines().reduce((all, { sku, quantity }) => all + (products.get(sku)?.price ?? 0) * quantity, 0);
 
 function change(sku, quantity) {
   basket.set(sku, quantity);
@@ -26,10 +26,10 @@ function line({ sku, quantity }) {
 }
 
 function show() {
-  const items = basket.items();
-  find("empty").hidden = items.length > 0;
-  find("full").hidden = items.length === 0;
-  find("lines").replaceChildren(...items.map(line));
+  const lines = basket.lines();
+  find("empty").hidden = lines.length > 0;
+  find("full").hidden = lines.length === 0;
+  find("lines").replaceChildren(...lines.map(line));
   say(find("total"), money(sum()));
   say(find("order"), press());
   find("approval-hint").hidden = sum() <= APPROVED_ABOVE;
@@ -69,15 +69,15 @@ async function order(event) {
   say(button, "Placing your order …");
 
   const { key } = basket.read();
-  const items = basket.items();
+  const lines = basket.lines();
   const form = new FormData(find("form"));
   try {
     const pay = form.get("pay") === "friday" ? friday() : form.get("pay");
     const who = form.get("customer").trim();
-    const body = JSON.stringify({ key, items, card: form.get("card"), address: form.get("address"), customer: who, pay });
+    const body = JSON.stringify({ key, lines, card: form.get("card"), address: form.get("address"), customer: who, pay });
     const answer = await ask("/api/orders", { method: "POST", headers: { "Content-Type": "application/json" }, body });
     customer.keep(who);
-    orders.add({ order: answer.order, items, amount: sum(), at: new Date().toISOString(), customer: who, pay });
+    orders.add({ order: answer.order, lines, amount: sum(), at: new Date().toISOString(), customer: who, pay });
     basket.clear();
     location.assign(`/order.html?id=${encodeURIComponent(answer.order)}`);
   } catch (error) {

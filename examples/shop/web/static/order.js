@@ -9,13 +9,13 @@ let ahead = 0; // milliseconds by which the server's clock is ahead of ours
 
 // The steps of shop.yaml, as customers know them, and who does them.
 const steps = [
-  { name: "reserve", service: "The warehouse", todo: "Reserve your items", done: "Items reserved", undone: "Items returned to stock", back: "Return your items to stock" },
+  { name: "reserve", isForEach: true, service: "The warehouse", todo: "Reserve your items", done: "Items reserved", undone: "Items returned to stock", back: "Return your items to stock" },
   { name: "pay_day", service: "Your day of payment", todo: "Keep your items until the day of payment", done: "Day of payment has come", is: () => !["now", "later", undefined].includes(order.pay) },
   { name: "paid", service: "Your payment", todo: "Wait for your payment", done: "Payment confirmed by you", is: () => order.pay === "later" },
   { name: "charge", service: "Payment", todo: "Charge your card", done: "Card charged", undone: "Payment refunded", back: "Refund your payment" },
   { name: "allow", service: "A person of our staff", todo: "Have your order approved", done: "Order approved", is: () => order.amount > APPROVED_ABOVE },
-  { name: "route", service: "Shipping", todo: "Check the delivery address", done: "Delivery address checked" },
-  { name: "ship", service: "Shipping", todo: "Ship your parcel", done: "Parcel shipped" },
+  { name: "parcel", isForEach: true, service: "The warehouse", todo: "Pack a parcel for each line", done: "Parcels packed", undone: "Parcels unpacked", back: "Unpack your parcels" },
+  { name: "ship", service: "Shipping", todo: "Ship your parcels", done: "Parcels shipped" },
   { name: "notify", service: "Shipping", todo: "Send you a confirmation", done: "Confirmation sent" },
 ];
 
@@ -25,7 +25,7 @@ const ours = () => steps.filter((step) => !step.is || step.is());
 const WAITS_AFTER_S = 5;
 
 // What our services say in words for customers. All other errors are for people who run the shop.
-const forCustomers = ["out_of_stock", "card_declined", "card_unknown", "limit_exceeded", "no_address", "no_such_place"];
+const forCustomers = ["out_of_stock", "card_declined", "card_unknown", "limit_exceeded", "no_address", "no_such_place", "too_large"];
 
 // What the workflow says by itself.
 const inWords = {
@@ -38,7 +38,7 @@ const heads = {
   handed_in: ["Order placed", "Your order is safely in our queue. We will pick it up in a moment."],
   pending: ["Order received", "We have your order and are about to start."],
   processing: ["In progress", "We are completing your order."],
-  processed: ["Shipped", "Your parcel is on its way."],
+  processed: ["Shipped", "Your parcels are on their way."],
   compensating: ["Being cancelled", "We are undoing what was already done."],
   compensated: ["Cancelled", "Nothing will be shipped, and your card was not charged."],
   error: ["Needs attention", "We cannot complete this order automatically. Our staff are looking into it; you do not need to do anything."],
@@ -60,13 +60,17 @@ function reason(all) {
 function stateOf(all) {
   const last = all.at(-1);
   if (!last) return "handed_in";
-  return last.event === "closed" ? "closed" : last.told.state;
+  if (last.event === "closed") return "closed";
+  if (last.told.state !== "pending") return last.told.state;
+  // So is an order that waits for its parcels, whichever way it goes.
+  if (last.told.direction === "undo") return "compensating";
+  return all.some(({ event }) => event === "started") ? "processing" : "pending";
 }
 
-// The news that it waits, for another order, for a day or for people; undefined: it does not.
+// The news that it waits, for another order, for a day or for people; undefined: it does not. Who waits for its lines is at work.
 function wait(all, state) {
   const last = all.findLast(({ event }) => !["paused", "resumed"].includes(event));
-  return ["pending", "processing"].includes(state) && last?.event === "waiting" ? last.told : undefined;
+  return ["pending", "processing"].includes(state) && last?.event === "waiting" && waitWords[kindOf(last.told)] ? last.told : undefined;
 }
 
 const kindOf = (told) => (told?.lock ? "lock" : told?.step?.kind);
@@ -103,7 +107,8 @@ function outcome(all, name) {
 // The step that is at work, or is next, with what it does; going back, the last one that is to be undone.
 function current(all, state) {
   if (state === "compensating") {
-    const step = ours().findLast((each) => each.undone && outcome(all, each.name) === "done");
+    const step = ours().findLast((each) => each.undone && outcome(all, each.name) === "done")
+      ?? ours().findLast((each) => each.isForEach && outcome(all, each.name) === "failed"); // one line failed, others are undone
     // A step that failed may have to be undone first, if nobody knows whether it took effect. We are not told.
     const isClear = !steps.some((each) => each.undone && outcome(all, each.name) === "failed");
     return step && { ...step, todo: step.back, service: isClear ? step.service : "Part of our shop" };
@@ -117,10 +122,11 @@ const wasCharged = (all) => all.some(({ told }) => told.step?.name === "charge" 
 
 function words(all, state) {
   const last = all.at(-1);
-  const parcel = last?.told.output?.parcel;
+  const parcels = last?.told.output?.parcels ?? [];
   if (last?.event === "paused") return "Our staff have paused this order.";
   if (last?.event === "needs_operator" && state !== "error") return `${heads[state][1]} Our staff are looking into it, too.`.trim();
-  if (state === "processed" && parcel) return `Your parcel is on its way: parcel no. ${parcel}.`;
+  if (state === "processed" && parcels.length === 1) return `Your parcel is on its way: parcel no. ${parcels[0]}.`;
+  if (state === "processed" && parcels.length > 1) return `Your parcels are on their way: parcels no. ${parcels.join(", ")}.`;
   if (state === "compensated" && wasCharged(all))
     return `${reason(all)} Nothing will be shipped, and your payment has been refunded.`.trim();
   if (state === "closed" && last.told.closed_reason) return `Our staff have closed this order: ${last.told.closed_reason}`;
@@ -184,16 +190,17 @@ function message(item) {
     make("pre", { tabindex: 0 }, JSON.stringify(item.told, null, 2)));
 }
 
-function line({ sku, quantity }) {
+// Numbered, so that a reason can name one of them.
+function line({ sku, quantity }, index, all) {
   const product = products.get(sku);
   return make("li", { class: "line" },
     make("img", { src: `/${product?.picture ?? "icon.svg"}`, alt: "", width: 80, height: 60 }),
-    make("span", {}, `${quantity} × ${product?.name ?? sku}`),
+    make("span", {}, `${all.length > 1 ? `Line ${index + 1}: ` : ""}${quantity} × ${product?.name ?? sku}`),
     make("span", { class: "quiet" }, product ? money(product.price * quantity) : ""));
 }
 
 function showOrder() {
-  find("lines").replaceChildren(...(order.items ?? []).map(line));
+  find("lines").replaceChildren(...(order.lines ?? []).map(line));
   say(find("total"), order.amount === undefined ? "" : money(order.amount));
   say(find("address"), order.address ? `To: ${order.address}` : "");
 }
@@ -224,7 +231,7 @@ function show() {
   find("steps").replaceChildren(...stepList(all, state));
   const messages = find("messages");
   messages.append(...all.slice(messages.childElementCount).map(message));
-  find("again").hidden = state !== "compensated" || !order.items;
+  find("again").hidden = state !== "compensated" || !order.lines;
 }
 
 function take(items) {
@@ -299,7 +306,7 @@ async function press(verb) {
 find("pay").addEventListener("click", () => press("pay"));
 find("cancel").addEventListener("click", () => press("cancel"));
 find("again").addEventListener("click", () => {
-  for (const item of order.items) basket.add(item.sku, item.quantity);
+  for (const { sku, quantity } of order.lines) basket.add(sku, quantity);
   location.assign("/basket.html");
 });
 start();

@@ -6,7 +6,7 @@ const ended = new Set(["processed", "compensated", "closed"]);
 
 function row(mine, known) {
   const state = known?.state ?? "handed_in";
-  const count = mine.items.reduce((all, item) => all + item.quantity, 0);
+  const count = mine.lines.reduce((all, line) => all + line.quantity, 0);
   return make("li", {},
     make("a", { href: `/order.html?id=${encodeURIComponent(mine.order)}` },
       make("span", { class: "when" }, time(mine.at)),

@@ -77,8 +77,8 @@ const newKey = () =>
 
 export const basket = {
   read: () => read("basket", { key: "", items: {} }),
-  items: () => Object.entries(basket.read().items).map(([sku, quantity]) => ({ sku, quantity })),
-  count: () => basket.items().reduce((sum, item) => sum + item.quantity, 0),
+  lines: () => Object.entries(basket.read().items).map(([sku, quantity]) => ({ sku, quantity })),
+  count: () => basket.lines().reduce((sum, line) => sum + line.quantity, 0),
   set(sku, quantity) {
     const { items } = basket.read();
     if (quantity > 0) items[sku] = Math.min(quantity, 99);
@@ -99,7 +99,7 @@ export const customer = {
 };
 
 export const orders = {
-  read: () => read("orders", []),
+  read: () => read("orders", []).filter((order) => order.lines), // an earlier version of the shop kept others
   get: (id) => orders.read().find((order) => order.order === id),
   add(order) {
     const others = orders.read().filter((other) => other.order !== order.order);

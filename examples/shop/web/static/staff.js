@@ -24,10 +24,10 @@ async function decide(one, approve, comment) {
 function question(one) {
   const id = `comment-${one.order}`;
   const comment = make("textarea", { id, rows: 2, maxlength: 900 });
-  const items = (one.about?.items ?? []).map(({ sku, quantity }) => `${quantity} × ${sku}`).join(", ");
+  const lines = (one.about?.lines ?? []).map(({ sku, quantity }) => `${quantity} × ${sku}`).join(", ");
   return make("li", { class: "card" },
     make("h2", {}, one.question),
-    make("p", {}, `${items}. To: ${one.about?.address ?? "?"}. Total ${money(one.about?.amount ?? 0)}.`),
+    make("p", {}, `${lines}. To: ${one.about?.address ?? "?"}. Total ${money(one.about?.amount ?? 0)}.`),
     make("p", { class: "over" }, `Order ${one.order}, waiting since ${date(one.asked_at)}`),
     make("label", { for: id }, "Comment (needed to reject: the customer reads it then)"),
     comment,

@@ -1,0 +1,76 @@
+// Server-sent events. A page has one stream, and a tab out of view has none, because browsers open few connections to a
+// host. A page that comes back into view is told by `onOpen`, and reads what it missed.
+import { useEffect, useRef } from "preact/hooks";
+import { signal } from "@preact/signals";
+import { heard, unheard } from "./client.ts";
+
+export const streaming = signal<"off" | "opening" | "open" | "lost">("off");
+
+export interface Handlers {
+  onOpen?: () => void;
+  latestOnly?: string; // events of this name that come fast one after the other: the latest counts, the others are not even parsed
+  on: Record<string, (data: unknown, event: MessageEvent) => void>;
+}
+
+const APART = 200; // between two of those
+
+export function useStream(path: string | null, handlers: Handlers) {
+  const latest = useRef(handlers);
+  latest.current = handlers;
+  useEffect(() => {
+    if (!path) return;
+    let source: EventSource | undefined;
+    let again: ReturnType<typeof setTimeout> | undefined;
+    let due: ReturnType<typeof setTimeout> | undefined;
+    let last: MessageEvent<string> | undefined;
+    const take = (name: string, event: MessageEvent<string>) => latest.current.on[name]?.(JSON.parse(event.data), event);
+    const takeLast = () => {
+      due = undefined;
+      const event = last;
+      last = undefined;
+      if (event) take(event.type, event);
+    };
+    const close = () => {
+      clearTimeout(again);
+      clearTimeout(due);
+      takeLast();
+      source?.close();
+      source = undefined;
+      streaming.value = "off";
+    };
+    const open = () => {
+      close();
+      const mine = new EventSource(path);
+      source = mine;
+      streaming.value = "opening";
+      mine.onopen = () => {
+        streaming.value = "open";
+        heard();
+        latest.current.onOpen?.();
+      };
+      mine.onerror = () => {
+        if (source !== mine) return;
+        streaming.value = "lost";
+        unheard();
+        if (mine.readyState === EventSource.CLOSED) again = setTimeout(open, 3000);
+      };
+      for (const name of Object.keys(latest.current.on)) {
+        mine.addEventListener(name, (event) => {
+          heard();
+          if (name === latest.current.latestOnly) {
+            last = event as MessageEvent<string>;
+            due ??= setTimeout(takeLast, APART);
+          } else take(name, event as MessageEvent<string>);
+          if (name === "end") close();
+        });
+      }
+    };
+    const onShow = () => (document.hidden ? close() : source || open());
+    if (!document.hidden) open();
+    document.addEventListener("visibilitychange", onShow);
+    return () => {
+      document.removeEventListener("visibilitychange", onShow);
+      close();
+    };
+  }, [path]);
+}

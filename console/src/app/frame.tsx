@@ -1,0 +1,159 @@
+// The frame around every page: where one can go, who is signed in, and whether what is shown is current.
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { heardAt, silentSince } from "../api/client.ts";
+import { useResource } from "../api/resource.ts";
+import { streaming } from "../api/stream.ts";
+import type { ApprovalList, Stats } from "../api/types.ts";
+import { Button, now } from "../ui/basics.tsx";
+import { Dialog } from "../ui/dialog.tsx";
+import { count, duration, moment } from "../ui/format.ts";
+import { Icon, Mark } from "../ui/icons.tsx";
+import { announcement } from "./announce.ts";
+import { useKeys } from "./keys.ts";
+import { PAGES } from "./pages.ts";
+import { navigate, path } from "./router.ts";
+import { can, session, signOut } from "./session.ts";
+import { setTheme, theme, type Theme } from "./theme.ts";
+
+function useBadges(): Record<string, { n: string; isBad: boolean }> {
+  const stats = useResource<Stats>(can("read") ? "/v1/stats" : null, 10_000).data;
+  const approvals = useResource<ApprovalList>(can("approve") ? "/v1/approvals?limit=50" : null, 15_000).data;
+  const badges: Record<string, { n: string; isBad: boolean }> = {};
+  if (stats?.alerts_open) badges["/alerts"] = { n: count(stats.alerts_open), isBad: true };
+  const mine = approvals?.approvals.filter((a) => a.waits_for_you).length ?? 0;
+  if (mine > 0) badges["/approvals"] = { n: count(mine), isBad: false };
+  return badges;
+}
+
+function Nav({ onGo }: { onGo: () => void }) {
+  const badges = useBadges();
+  const groups = [["work", null], ["installation", "Installation"]] as const;
+  return (
+    <nav class="nav" aria-label="Pages">
+      {groups.map(([group, title]) => (
+        <ul key={group}>
+          {title && <li class="nav-title" aria-hidden="true">{title}</li>}
+          {PAGES.filter((p) => p.nav?.group === group && (!p.nav.role || p.nav.role.split(" ").some(can))).map((p) => {
+            const isHere = p.at === "/" ? path.value === "/" : path.value === p.at || path.value.startsWith(`${p.at}/`);
+            const badge = badges[p.at];
+            return (
+              <li key={p.at}>
+                <a href={p.at} aria-current={isHere ? "page" : undefined} onClick={onGo}>
+                  <Icon name={p.nav?.icon ?? ""} />
+                  <span>{p.nav?.label}</span>
+                  {badge && <span class={`badge ${badge.isBad ? "bad" : ""}`}>{badge.n}</span>}
+                </a>
+              </li>
+            );
+          })}
+        </ul>
+      ))}
+    </nav>
+  );
+}
+
+function Connection() {
+  if (silentSince.value !== null) {
+    return <span class="connection lost" role="status"><i /> Not connected for {duration(Math.max(0, now.value - silentSince.value))}</span>;
+  }
+  const age = now.value - heardAt.value;
+  const isLive = streaming.value === "open";
+  return <span class={`connection ${isLive ? "live" : "polled"}`}><i /> {isLive ? "Live" : age < 20_000 ? "Current" : `Read ${duration(age)} ago`}</span>;
+}
+
+function Stale() {
+  if (silentSince.value === null || now.value - silentSince.value < 4000) return null;
+  return (
+    <p class="stale" role="alert">
+      <Icon name="warning" />
+      <span>The server does not answer. What is shown is from {moment(heardAt.value, now.value)}, {duration(now.value - heardAt.value)} ago.</span>
+    </p>
+  );
+}
+
+const THEMES: [Theme, string, string][] = [["auto", "auto", "As the system"], ["light", "sun", "Light"], ["dark", "moon", "Dark"]];
+
+function ThemeSwitch() {
+  const n = THEMES.findIndex(([name]) => name === theme.value);
+  const [, icon, label] = THEMES[n] as (typeof THEMES)[number];
+  const next = THEMES[(n + 1) % THEMES.length] as (typeof THEMES)[number];
+  return <button type="button" class="icon-button" title={`Colours: ${label}`} aria-label={`Colours: ${label}. Change to: ${next[2]}`} onClick={() => setTheme(next[0])}><Icon name={icon} /></button>;
+}
+
+function GoTo() {
+  const input = useRef<HTMLInputElement>(null);
+  useKeys({ "/": (e) => { e.preventDefault(); input.current?.focus(); } });
+  return (
+    <form class="goto" role="search" onSubmit={(e) => {
+      e.preventDefault();
+      const id = input.current?.value.trim();
+      if (!id) return;
+      navigate(`/tasks/${encodeURIComponent(id)}`);
+      if (input.current) input.current.value = "";
+      input.current?.blur();
+    }}>
+      <Icon name="search" />
+      <input ref={input} type="search" aria-label="Open a task by its id" placeholder="Open task by id" autocomplete="off" spellcheck={false}
+        onKeyDown={(e) => e.key === "Escape" && e.currentTarget.blur()} />
+      <kbd aria-hidden="true">/</kbd>
+    </form>
+  );
+}
+
+const KEYS = [["/", "Open a task by its id"], ["g o", "Overview"], ["g t", "Tasks"], ["g e", "Tasks in error"], ["g a", "Alerts"],
+  ["j, k", "Next, previous row"], ["Enter", "Open the row"], ["x", "Choose the row"], ["r", "Read again"], ["?", "These keys"]] as const;
+
+function Keys({ onClose }: { onClose: () => void }) {
+  return (
+    <Dialog title="Keys" onClose={onClose}>
+      <dl class="keys">{KEYS.map(([k, what]) => <div key={k}><dt><kbd>{k}</kbd></dt><dd>{what}</dd></div>)}</dl>
+    </Dialog>
+  );
+}
+
+function useGoKeys(onHelp: () => void) {
+  const g = useRef(0);
+  const go = (to: string) => () => { if (Date.now() - g.current < 1500) navigate(to); g.current = 0; };
+  useKeys({
+    g: () => { g.current = Date.now(); }, "?": onHelp, o: go("/"), t: go("/tasks"), e: go("/tasks?state=error&closed=false"), a: go("/alerts"),
+  });
+}
+
+export function Frame({ children }: { children: ComponentChildren }) {
+  const [isNavOpen, setNavOpen] = useState(false);
+  const [showsKeys, setShowsKeys] = useState(false);
+  useGoKeys(() => setShowsKeys(true));
+  useEffect(() => setNavOpen(false), [path.value]);
+  const who = session.value;
+  return (
+    <div class={`frame ${isNavOpen ? "nav-open" : ""}`}>
+      <a class="skip-link" href="#main">Skip to the page</a>
+      <header class="top">
+        <button type="button" class="icon-button nav-button" aria-label="Pages" aria-expanded={isNavOpen} onClick={() => setNavOpen(!isNavOpen)}><Icon name="menu" /></button>
+        <a class="brand" href="/" aria-label="Intact, overview"><Mark /><span>Intact</span></a>
+        <GoTo />
+        <div class="top-end">
+          <Connection />
+          <ThemeSwitch />
+          {who && !who.open && (
+            <span class="who">
+              <span class="who-name" title={`Roles: ${who.roles.join(", ")}`}>{who.name}</span>
+              <button type="button" class="icon-button" title="Sign out" aria-label={`Sign out ${who.name}`} onClick={() => void signOut()}><Icon name="out" /></button>
+            </span>
+          )}
+        </div>
+      </header>
+      <div class="side">
+        <Nav onGo={() => setNavOpen(false)} />
+        <div class="side-foot"><Button kind="quiet" onClick={() => setShowsKeys(true)}>Keys <kbd>?</kbd></Button></div>
+      </div>
+      <main id="main" tabIndex={-1}>
+        <Stale />
+        {children}
+      </main>
+      {showsKeys && <Keys onClose={() => setShowsKeys(false)} />}
+      <div class="off-screen" role="status" aria-live="polite">{announcement.value}</div>
+    </div>
+  );
+}

@@ -1,0 +1,60 @@
+// Who is signed in, and what the roles of that token allow. Undefined while that is not known, null: nobody.
+import { effect, signal } from "@preact/signals";
+import { call, Problem, signedOut } from "../api/client.ts";
+import { forgetAll } from "../api/resource.ts";
+import type { Session } from "../api/types.ts";
+
+export const session = signal<Session | null | undefined>(undefined);
+export const sessionProblem = signal<Problem | null>(null);
+
+const MEANS: Record<string, string[]> = {
+  admin: ["read", "repair", "define", "submit", "approve", "link", "admin"],
+  operate: ["read", "repair", "define", "submit"],
+  repair: ["read", "repair"],
+};
+
+export function allows(roles: string[], role: string): boolean {
+  return roles.some((r) => r === role || (MEANS[r] ?? []).includes(role));
+}
+
+// Whether the reader is one of those whose decision is asked.
+export function mayDecide(groups: readonly string[]): boolean {
+  const who = session.value;
+  return can("approve") && (who?.open === true || groups.some((g) => who?.groups.includes(g)));
+}
+
+export const can = (role: string) => allows(session.value?.roles ?? [], role);
+
+export async function readSession() {
+  try {
+    session.value = await call<Session>("/v1/session");
+    sessionProblem.value = null;
+  } catch (cause) {
+    if (cause instanceof Problem && cause.status === 401) {
+      session.value = null;
+      sessionProblem.value = null;
+    } else sessionProblem.value = cause as Problem;
+  }
+}
+
+export async function signIn(by: { token: string } | { code: string }) {
+  session.value = await ("token" in by
+    ? call<Session>("/v1/session", { method: "POST", token: by.token })
+    : call<Session>("/v1/session", { method: "POST", body: { code: by.code } }));
+}
+
+export async function signOut() {
+  await call("/v1/session", { method: "DELETE" });
+  forgetAll();
+  session.value = null;
+}
+
+// A session that ended elsewhere: the next call says so.
+export function watchSession() {
+  effect(() => {
+    if (signedOut.value > 0 && session.peek()) {
+      forgetAll();
+      session.value = null;
+    }
+  });
+}

@@ -1,0 +1,43 @@
+// What needs a person, the worst first. An alert that says the same as another line here is left out.
+import type { AgentList, AlertPage, NodeList, Stats } from "../../api/types.ts";
+import { capital, countTo, plural } from "../../ui/format.ts";
+import { agentTrouble } from "../agents/trouble.ts";
+
+export interface Concern {
+  grade: "bad" | "fair";
+  text: string;
+  href: string;
+  since?: string | null;
+}
+
+const SAID_ELSEWHERE = new Set(["task_error", "compensation_failed", "breaker_open", "overdue_no_agent", "store_trouble"]);
+const FAIR = new Set(["approval_waiting", "token_expires", "schedule_gap", "submission_refused"]);
+
+export function concerns({ stats, alerts, agents, nodes }: {
+  stats: Stats; alerts: AlertPage | undefined; agents: AgentList | undefined; nodes: NodeList | undefined;
+}): Concern[] {
+  const found: Concern[] = [];
+  const add = (grade: Concern["grade"], text: string, href: string, since?: string | null) => found.push({ grade, text, href, since: since ?? null });
+  if (stats.trouble) add("bad", `The state store accepts no writes: ${stats.trouble}`, "/alerts");
+  for (const node of nodes?.nodes ?? []) if (!node.alive) add("bad", `Node ${node.node} does not answer`, "/nodes", node.lease_until);
+  if (nodes && nodes.nodes.length > 0 && !nodes.nodes.some((n) => n.leads)) add("bad", "No node leads", "/nodes");
+  if (stats.stored && stats.stored.overdue > 0)
+    add("bad", `${plural(stats.stored.overdue, "task is", "tasks are")} overdue: the supervisor is behind`, "/tasks?state=processing,compensating", stats.stored.overdue_since);
+  if (stats.stored && stats.stored.error > 0) {
+    const n = countTo(stats.stored.error, stats.stored.counted_to);
+    add("bad", `${n} ${stats.stored.error === 1 ? "task has" : "tasks have"} stopped in error`, "/tasks?state=error&closed=false");
+  }
+  for (const agent of agents?.agents ?? []) {
+    const trouble = agentTrouble(agent);
+    if (trouble) add(trouble.grade, `Agent ${agent.agent} ${trouble.text}`, `/agents?agent=${encodeURIComponent(agent.agent)}`, trouble.since);
+  }
+  const known = new Set((agents?.agents ?? []).map((a) => a.agent));
+  for (const agent of stats.agents) {
+    if (!agent.connected && agent.waiting_tasks > 0 && !known.has(agent.agent))
+      add("bad", `Agent ${agent.agent} is not connected, and ${plural(agent.waiting_tasks, "task waits", "tasks wait")} for it`, `/tasks?agent=${encodeURIComponent(agent.agent)}`, agent.first_submitted_at);
+  }
+  for (const alert of alerts?.alerts ?? []) {
+    if (!SAID_ELSEWHERE.has(alert.condition)) add(FAIR.has(alert.condition) ? "fair" : "bad", capital(alert.summary), `/alerts?alert=${encodeURIComponent(alert.id)}`, alert.first_at);
+  }
+  return found.sort((a, b) => Number(a.grade === "fair") - Number(b.grade === "fair"));
+}

@@ -1,0 +1,46 @@
+// The rows of the list: pages read so far, changes that streams told of, and how many tasks are new above them.
+import type { TaskChange, TaskSummary } from "../../api/types.ts";
+
+export interface Rows {
+  tasks: TaskSummary[];
+  next: string | null;
+  fresh: Set<string>; // ids that are not in the list, submitted since it was read
+}
+
+export const NO_ROWS: Rows = { tasks: [], next: null, fresh: new Set() };
+
+// A row changes where it is: nothing moves under the mouse. A task that is not in the list is only counted.
+export function changed(rows: Rows, changes: TaskChange[], isFresh: (change: TaskChange) => boolean): Rows {
+  const by = new Map(changes.map((c) => [c.id, c]));
+  let isTouched = false;
+  const tasks = rows.tasks.map((task) => {
+    const change = by.get(task.id);
+    if (!change) return task;
+    by.delete(task.id);
+    isTouched = true;
+    const hasEnded = ["processed", "compensated", "error"].includes(change.state);
+    return {
+      ...task, state: change.state, direction: change.direction, failure_count: change.failure_count, paused_at: change.paused_at,
+      closed_at: change.closed_at, ended_at: hasEnded ? (task.ended_at ?? change.at) : null,
+    } as TaskSummary;
+  });
+  const fresh = new Set(rows.fresh);
+  for (const change of by.values()) if (isFresh(change)) fresh.add(change.id);
+  if (!isTouched && fresh.size === rows.fresh.size) return rows;
+  return { ...rows, tasks, fresh };
+}
+
+// The newest page, read again: rows that are known are as it says, and tasks that are newer than the first row are counted.
+export function refreshed(rows: Rows, page: TaskSummary[]): Rows {
+  const by = new Map(page.map((t) => [t.id, t]));
+  const newest = rows.tasks[0]?.submitted_at ?? "";
+  const known = new Set(rows.tasks.map((t) => t.id));
+  const fresh = new Set(rows.fresh);
+  for (const task of page) if (!known.has(task.id) && task.submitted_at >= newest) fresh.add(task.id);
+  return { ...rows, tasks: rows.tasks.map((t) => by.get(t.id) ?? t), fresh };
+}
+
+export function withPage(rows: Rows, page: { tasks: TaskSummary[]; next: string | null }): Rows {
+  const known = new Set(rows.tasks.map((t) => t.id));
+  return { ...rows, tasks: [...rows.tasks, ...page.tasks.filter((t) => !known.has(t.id))], next: page.next };
+}

@@ -1,0 +1,25 @@
+// Text of others is shown as it is, but for characters that would hide or reorder other text: each of these is shown by
+// its name.
+const HIDDEN =
+  /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u00AD\u061C\u180E\u200B-\u200F\u2028-\u202E\u2060-\u2069\uFEFF\uFFF9-\uFFFB]|[\u{E0000}-\u{E007F}]/gu;
+
+export interface Piece {
+  text: string;
+  isHidden: boolean; // a name in place of the character
+}
+
+export function pieces(text: string): Piece[] {
+  const found: Piece[] = [];
+  let from = 0;
+  for (const match of text.matchAll(HIDDEN)) {
+    if (match.index > from) found.push({ text: text.slice(from, match.index), isHidden: false });
+    const code = match[0].codePointAt(0) as number;
+    found.push({ text: `U+${code.toString(16).toUpperCase().padStart(4, "0")}`, isHidden: true });
+    from = match.index + match[0].length;
+  }
+  if (from < text.length) found.push({ text: text.slice(from), isHidden: false });
+  return found;
+}
+
+// The same for places that take a string only: titles, labels.
+export const plain = (text: string) => pieces(text).map((p) => (p.isHidden ? `[${p.text}]` : p.text)).join("");

@@ -1,0 +1,451 @@
+/* Acts for the agents of a test: picks the answer that the test file has for a request, lets its
+ * effect take place in the world, and sends the result in time. */
+
+#include "definition/expression/expression.h"
+#include "testing/play_key.h"
+#include "testing/step_path.h"
+#include "testing/trial.h"
+
+/* A request that an agent works at. */
+struct job {
+    struct trial *trial;
+    const struct played_answer *answer; /* NULL: the file does not say */
+    const struct json *root;            /* what expressions see */
+    struct effect_record *effect;       /* of the forward request */
+    const struct effect_spec *does;
+    struct slice agent, token, name; /* name: of the step */
+    uint32_t attempt;
+    enum direction direction;
+    int64_t ends_at, beat_ms;
+    uint32_t at; /* of the answer in the file */
+};
+
+/* ---- which answer ---- */
+
+/* Two lists may speak of an action: the test's and the file's. */
+struct choice {
+    const struct play *own, *base;
+    const struct played_answer *usual; /* that of the file, for this request */
+};
+
+static struct choice choose_play(const struct trial *t, struct slice agent,
+                                 const struct work_request *r, struct slice *ret_key,
+                                 struct arena *a)
+{
+    struct slice keys[] = {play_key(agent, r->action, r->step, r->direction == DIRECTION_UNDO, a),
+                           agent};
+
+    *ret_key = keys[0];
+    for (size_t i = 0; i < COUNT_OF(keys); i++) {
+        struct choice c = {plays_find(&t->test->agents, keys[i]),
+                           plays_find(&t->suite->agents, keys[i]), NULL};
+        if (c.own || c.base)
+            return c;
+    }
+    return (struct choice){0};
+}
+
+static uint32_t count_request(struct trial *t, const struct work_request *r)
+{
+    CLEANUP(buf_fini) struct buf key = {0};
+
+    buf_slice(&key, r->task);
+    buf_byte(&key, '/');
+    buf_slice(&key, r->step);
+    buf_str(&key, r->direction == DIRECTION_UNDO ? "/undo" : "");
+    uint32_t *count = map_get(&t->counters, buf_view(&key));
+    if (!count) {
+        count = arena_alloc(&t->arena, sizeof *count);
+        map_put(&t->counters, arena_copy(&t->arena, buf_view(&key)), count);
+    }
+    return ++*count;
+}
+
+static bool is_true(struct trial *t, const struct played_answer *a, const struct json *root)
+{
+    const struct json *value = NULL;
+    struct error e = {0};
+
+    if (expression_eval(a->condition, root, &t->arena, &value, &e) == ERR_OK)
+        return json_truth(value);
+    trial_problem(t, a->at, "the `if` of an answer failed: %s", e.text);
+    return false;
+}
+
+/* Those with a condition come first; of the others, the one for this attempt; at the end the last
+ * one again. */
+static const struct played_answer *choose_answer(struct trial *t, const struct play *p,
+                                                 uint32_t number, const struct json *root)
+{
+    const struct played_answer *last = NULL;
+    int64_t passed = 0;
+
+    for (size_t i = 0; i < p->count; i++)
+        if (p->answers[i].condition && is_true(t, &p->answers[i], root))
+            return &p->answers[i];
+    for (size_t i = 0; i < p->count; i++) {
+        if (p->answers[i].condition)
+            continue;
+        last = &p->answers[i];
+        passed += last->times;
+        if (passed >= number)
+            break;
+    }
+    return last;
+}
+
+typedef bool has_part(const struct played_answer *a);
+
+static bool has_takes(const struct played_answer *a)
+{
+    return a->takes_ms >= 0;
+}
+
+static bool has_effect(const struct played_answer *a)
+{
+    return a->does.is_given;
+}
+
+static bool has_undone(const struct played_answer *a)
+{
+    return a->undone.is_given;
+}
+
+/* What an answer leaves out says the first one of its list, or the answer that the file has for
+ * this request, or the first one there. */
+static const struct played_answer *part_of(const struct choice *c, const struct played_answer *a,
+                                           has_part *has)
+{
+    const struct play *lists[] = {c->own, c->base};
+
+    if (a && has(a))
+        return a;
+    for (size_t k = 0; k < COUNT_OF(lists); k++) {
+        if (lists[k] == c->base && c->usual && has(c->usual))
+            return c->usual;
+        for (size_t i = 0; lists[k] && i < lists[k]->count; i++)
+            if (!lists[k]->answers[i].condition && has(&lists[k]->answers[i]))
+                return &lists[k]->answers[i];
+    }
+    return NULL;
+}
+
+/* ---- what expressions see ---- */
+
+static const struct json *parse(struct trial *t, const struct buf *b)
+{
+    struct json *j = NULL;
+
+    enum err err = json_parse(&t->arena, arena_copy(&t->arena, buf_view(b)), &j, NULL);
+    ASSERT(err == ERR_OK);
+    return j;
+}
+
+static void put_world(const struct trial *t, struct buf *b)
+{
+    json_key(b, "world");
+    world_write(&t->world, b);
+}
+
+static const struct json *root_of(struct trial *t, const struct work_request *r, struct slice input)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+
+    json_open(&b, '{');
+    put_world(t, &b);
+    json_member_raw(&b, "input", input);
+    json_member_text(&b, "task", r->task);
+    json_member_text(&b, "step", r->step);
+    json_member_text(&b, "action", r->action);
+    json_member_text(&b, "direction", slice_of(direction_text(r->direction)));
+    json_member_text(&b, "key", r->idempotency_key);
+    json_member_number(&b, "attempt", r->attempt);
+    if (r->direction == DIRECTION_UNDO) {
+        json_key(&b, "forward");
+        json_open(&b, '{');
+        json_member_raw(&b, "input", r->forward_input);
+        json_member_raw(&b, "output", r->forward_output);
+        json_close(&b, '}');
+    }
+    json_close(&b, '}');
+    return parse(t, &b);
+}
+
+/* The world of this moment. */
+static const struct json *root_now(struct trial *t, const struct json *root, struct slice input,
+                                   struct slice output)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+
+    json_open(&b, '{');
+    put_world(t, &b);
+    json_member_raw(&b, "input", input);
+    json_member_raw_if(&b, "output", output);
+    for (const struct json *m = root->child; m; m = m->next) {
+        if (slice_is(m->key, "world") || slice_is(m->key, "input") || slice_is(m->key, "output"))
+            continue;
+        json_key_slice(&b, m->key);
+        json_raw(&b, m->raw);
+    }
+    json_close(&b, '}');
+    return parse(t, &b);
+}
+
+/* ---- effects ---- */
+
+static void tell_change(struct trial *t, const struct job *j, const char *what)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+
+    for (size_t i = 0; i < j->effect->count; i++) {
+        const struct changed *c = &j->effect->list[i];
+        const struct world_member *m = world_member(&t->world, c->name);
+        struct slice now = timeline_short(&t->arena, m->json);
+        buf_fmt(&b, "%s%.*s is %.*s", i > 0 ? ", " : "", SLICE_ARG(c->name), SLICE_ARG(now));
+    }
+    timeline_add(&t->timeline, trial_now(t), "%s%.*s: %s", what, SLICE_ARG(j->name), b.ptr);
+}
+
+static void take_effect(struct job *j)
+{
+    struct trial *t = j->trial;
+    struct error e = {0};
+    bool took = false;
+    uint32_t at = j->at;
+
+    if (!j->does)
+        return;
+    const struct json *root = root_now(t, j->root, j->effect->input, SLICE_NONE);
+    if (world_take(&t->world, j->effect, j->does, root, &took, &at, &e) != ERR_OK)
+        trial_problem(t, at, "the effect of %.*s failed: %s", SLICE_ARG(j->name), e.text);
+    if (!took)
+        return;
+    tell_change(t, j, "effect of ");
+    trial_effect(t, "", j->name);
+}
+
+static void undo_effect(struct job *j)
+{
+    struct trial *t = j->trial;
+    struct error e = {0};
+    bool undone = false;
+    uint32_t at = j->at;
+
+    const struct json *root = root_now(t, j->root, j->effect->input, j->effect->output);
+    if (world_undo(&t->world, j->effect, root, &undone, &at, &e) != ERR_OK)
+        trial_problem(t, at, "the undo of %.*s failed: %s", SLICE_ARG(j->name), e.text);
+    if (!undone)
+        return;
+    tell_change(t, j, "undo of ");
+    trial_effect(t, "undo ", j->name);
+}
+
+/* ---- the answer ---- */
+
+static struct slice output_of(struct job *j, bool *ret_ok)
+{
+    struct trial *t = j->trial;
+    struct slice output = SLICE("null");
+    struct error e = {0};
+
+    *ret_ok = true;
+    if (!j->answer || !j->answer->output)
+        return output;
+    const struct json *root = root_now(t, j->root, json_get_raw(j->root, "input"), SLICE_NONE);
+    if (template_eval(j->answer->output, root, &t->arena, &output, &e) == ERR_OK)
+        return output;
+    trial_problem(t, j->at, "the output of %.*s failed: %s", SLICE_ARG(j->name), e.text);
+    *ret_ok = false;
+    return SLICE("null");
+}
+
+static void tell_answer(const struct job *j, const struct work_result *r)
+{
+    struct trial *t = j->trial;
+    const char *undo = j->direction == DIRECTION_UNDO ? "undo of " : "";
+
+    if (r->failed)
+        timeline_add(&t->timeline, trial_now(t), "%s%.*s: attempt %u %s: %.*s, effect %s", undo,
+                     SLICE_ARG(j->name), j->attempt, r->retryable ? "fails" : "is refused",
+                     SLICE_ARG(r->error.code), effect_text(r->effect));
+    else
+        timeline_add(&t->timeline, trial_now(t), "%s%.*s: attempt %u completes: %.*s", undo,
+                     SLICE_ARG(j->name), j->attempt,
+                     SLICE_ARG(timeline_short(&t->arena, r->output)));
+}
+
+static void answer(struct job *j)
+{
+    const struct played_answer *a = j->answer;
+    struct work_result r = {.token = j->token};
+    bool ok = true;
+
+    if (a && (a->kind == PLAYED_REFUSED || a->kind == PLAYED_FAILED)) {
+        r.failed = true;
+        r.retryable = a->kind == PLAYED_FAILED;
+        r.error = (struct fault_note){a->code, a->message.ptr ? a->message : SLICE("test")};
+        r.effect = a->effect;
+        r.retry_after_ms = a->retry_after_ms;
+    } else {
+        r.output = output_of(j, &ok);
+        if (j->direction == DIRECTION_FORWARD)
+            j->effect->output = r.output;
+    }
+    tell_answer(j, &r);
+    engine_result(j->trial->engine, j->agent, &r);
+}
+
+static void perform(void *arg, uint64_t n)
+{
+    struct job *j = arg;
+    const struct played_answer *a = j->answer;
+    bool takes = !a || a->kind == PLAYED_COMPLETED || a->takes_effect;
+    (void)n;
+
+    j->trial->plays_left--;
+    if (takes && j->direction == DIRECTION_FORWARD)
+        take_effect(j);
+    else if (takes)
+        undo_effect(j);
+    if (!a || a->kind != PLAYED_SILENT)
+        answer(j);
+    else
+        timeline_add(&j->trial->timeline, trial_now(j->trial), "%.*s: attempt %u is silent",
+                     SLICE_ARG(j->name), j->attempt);
+}
+
+/* A program that works shows that it is alive, as the libraries do. */
+static void beat(void *arg, uint64_t n)
+{
+    struct job *j = arg;
+    int64_t now = trial_now(j->trial);
+
+    if (now >= j->ends_at)
+        return;
+    engine_heartbeat(j->trial->engine, j->agent, j->token);
+    agenda_add(engine_agenda(j->trial->engine), now + j->beat_ms, beat, j, n);
+}
+
+/* ---- requests ---- */
+
+/* Whether the effect of a step is never undone, as its definition says. */
+static bool step_stays(const struct trial *t, const struct work_request *r)
+{
+    const struct seen_task *seen = map_get(&t->tasks, r->task);
+    int step = seen ? workflow_step_index(seen->workflow, step_path_first(r->step)) : -1;
+
+    return step >= 0 && seen->workflow->steps[step].undo_kind == UNDO_NONE;
+}
+
+static struct job *job_of(struct trial *t, struct slice agent, const struct work_request *r)
+{
+    struct job *j = arena_alloc(&t->arena, sizeof *j);
+    CLEANUP(buf_fini) struct buf name = {0};
+
+    step_path_write(&name, TRIAL_ID, r->task, r->step);
+    *j = (struct job){.trial = t,
+                      .agent = arena_copy(&t->arena, agent),
+                      .token = arena_copy(&t->arena, r->token),
+                      .name = arena_copy(&t->arena, buf_view(&name)),
+                      .attempt = r->attempt,
+                      .direction = r->direction};
+    j->effect = world_effect(&t->world,
+                             r->direction == DIRECTION_UNDO ? r->forward_key : r->idempotency_key);
+    return j;
+}
+
+static void tell_request(struct trial *t, const struct job *j, struct slice key, struct slice input)
+{
+    timeline_add(&t->timeline, trial_now(t), "%s%.*s: attempt %u, %.*s %.*s",
+                 j->direction == DIRECTION_UNDO ? "undo of " : "", SLICE_ARG(j->name), j->attempt,
+                 SLICE_ARG(key), SLICE_ARG(timeline_short(&t->arena, input)));
+}
+
+/* What the forward request will do to the world, and how that is undone. */
+static void find_effect(struct trial *t, struct job *j, const struct choice *c,
+                        const struct work_request *r, struct slice input)
+{
+    const struct played_answer *does = part_of(c, j->answer, has_effect);
+    const struct played_answer *undone = part_of(c, j->answer, has_undone);
+
+    j->does = does ? &does->does : NULL;
+    j->effect->input = input;
+    j->effect->step = j->name;
+    j->effect->stays = step_stays(t, r);
+    j->effect->reverse = undone ? &undone->undone : NULL;
+}
+
+static void find_answer(struct trial *t, struct job *j, struct choice *c,
+                        const struct work_request *r, struct slice key)
+{
+    uint32_t number = count_request(t, r);
+
+    j->at = t->test->at;
+    c->usual = c->base ? choose_answer(t, c->base, number, j->root) : NULL;
+    j->answer = c->own ? choose_answer(t, c->own, number, j->root) : NULL;
+    if (!j->answer)
+        j->answer = c->usual;
+    if (j->answer)
+        j->at = j->answer->at;
+    else if (r->direction == DIRECTION_FORWARD)
+        trial_problem(t, j->at, "%.*s is requested, and `agents` does not say what it does",
+                      SLICE_ARG(key));
+}
+
+static void plan(struct trial *t, struct job *j, const struct choice *c, int64_t heartbeat_ms)
+{
+    const struct played_answer *takes = part_of(c, j->answer, has_takes);
+    bool is_silent = j->answer && j->answer->kind == PLAYED_SILENT;
+
+    j->ends_at = trial_now(t) + (takes ? takes->takes_ms : 0);
+    j->beat_ms = max_i64(heartbeat_ms / 2, 1);
+    t->plays_left++;
+    agenda_add(engine_agenda(t->engine), j->ends_at, perform, j, 0);
+    if (heartbeat_ms > 0 && !is_silent && j->ends_at > trial_now(t))
+        agenda_add(engine_agenda(t->engine), trial_now(t) + j->beat_ms, beat, j, 0);
+}
+
+void player_request(void *arg, struct slice agent, const struct work_request *r)
+{
+    struct trial *t = arg;
+    struct job *j = job_of(t, agent, r);
+    struct slice input = arena_copy(&t->arena, r->input);
+    struct slice key;
+    struct choice c = choose_play(t, agent, r, &key, &t->arena);
+
+    tell_request(t, j, key, input);
+    j->root = root_of(t, r, input);
+    find_answer(t, j, &c, r, key);
+    if (r->direction == DIRECTION_FORWARD)
+        find_effect(t, j, &c, r, input);
+    plan(t, j, &c, r->heartbeat_ms);
+}
+
+void player_result(void *arg, struct slice token, enum result_status status)
+{
+    struct trial *t = arg;
+    (void)token;
+
+    if (status == RESULT_LATE)
+        timeline_add(&t->timeline, trial_now(t), "an answer comes too late: its attempt has ended");
+}
+
+/* ---- who is connected ---- */
+
+static void serve(void *arg, const struct definition *d)
+{
+    struct trial *t = arg;
+
+    for (uint16_t i = 0; i < d->workflow.step_count; i++) {
+        const struct workflow_step *ws = &d->workflow.steps[i];
+        if (ws->call.agent.ptr)
+            engine_serve(t->engine, ws->call.agent);
+        if (ws->undo_kind == UNDO_CALL && ws->undo.agent.ptr)
+            engine_serve(t->engine, ws->undo.agent);
+    }
+}
+
+void player_serve_all(struct trial *t)
+{
+    registry_each(&t->suite->workflows, serve, t);
+}

@@ -1,0 +1,164 @@
+/* Records what tests reach of definitions, by looking at each revision of their tasks, and writes
+ * the table of what they missed (coverage.h). */
+
+#include "testing/coverage.h"
+
+#include "definition/definition.h"
+
+/* ---- seeing ---- */
+
+static void add(void *arg, const struct definition *d)
+{
+    struct coverage *c = arg;
+    struct covered_workflow *w = &c->list[c->count++];
+
+    w->definition = d;
+    w->steps = arena_alloc(&c->arena, (d->workflow.step_count + 1U) * sizeof *w->steps);
+}
+
+static void count(void *arg, const struct definition *d)
+{
+    (void)d;
+    ++*(size_t *)arg;
+}
+
+void coverage_open(struct coverage *c, const struct suite *s)
+{
+    size_t number = 0;
+
+    *c = (struct coverage){0};
+    registry_each(&s->workflows, count, &number);
+    c->list = arena_alloc(&c->arena, (number + 1) * sizeof *c->list);
+    registry_each(&s->workflows, add, c);
+}
+
+void coverage_close(struct coverage *c)
+{
+    arena_fini(&c->arena);
+}
+
+static bool is_overdue(const struct step *s)
+{
+    if (slice_is(s->error.code, "no_signal") || slice_is(s->error.code, "not_approved"))
+        return true;
+    for (uint16_t i = 0; i < s->attempt_count; i++)
+        if (s->attempts[i].outcome == OUTCOME_TIMED_OUT || s->attempts[i].outcome == OUTCOME_LATE)
+            return true;
+    return false;
+}
+
+static bool is_exhausted(const struct workflow_step *ws, const struct step *s)
+{
+    const struct retry_rule *r = &ws->call.retry;
+
+    return s->state == STEP_FAILED && s->direction == DIRECTION_FORWARD
+           && s->failure_count >= r->attempts + r->defers && r->attempts + r->defers > 1;
+}
+
+static struct slice default_of(const struct workflow_step *ws)
+{
+    return ws->kind == KIND_SIGNAL    ? ws->signal.otherwise
+           : ws->kind == KIND_APPROVE ? ws->approve.otherwise
+                                      : SLICE_NONE;
+}
+
+static unsigned see_step(const struct workflow_step *ws, const struct step *s)
+{
+    struct slice preset = default_of(ws);
+    unsigned seen = 0;
+
+    if (s->state == STEP_COMPLETED)
+        seen |= COVERED_RUN;
+    if (s->state == STEP_SKIPPED)
+        seen |= COVERED_IF_FALSE;
+    if (s->state == STEP_UNDONE)
+        seen |= COVERED_UNDONE;
+    if (is_exhausted(ws, s))
+        seen |= COVERED_EXHAUSTED;
+    if (is_overdue(s))
+        seen |= COVERED_OVERDUE;
+    if (preset.ptr && s->state == STEP_COMPLETED && slice_eq(preset, s->output.json))
+        seen |= COVERED_DEFAULT | COVERED_OVERDUE;
+    return seen;
+}
+
+void coverage_see(struct coverage *c, const struct workflow *w, const struct task *t)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        if (&c->list[i].definition->workflow != w)
+            continue;
+        c->list[i].deadline_passed |= t->deadline_passed;
+        for (uint16_t k = 0; k < task_unit_count(t); k++)
+            if (!unit_is_slot(w, k) || t->steps[k].slot != SLOT_FREE)
+                c->list[i].steps[unit_step(w, k)] |= see_step(&w->steps[k], &t->steps[k]);
+    }
+}
+
+/* ---- the table ---- */
+
+struct table {
+    struct buf *b;
+    size_t reached, all;
+};
+
+static void cell(struct table *t, bool there, bool seen, const char *what, struct buf *missed)
+{
+    if (!there)
+        return;
+    t->all++;
+    t->reached += seen;
+    if (!seen)
+        buf_fmt(missed, "%s%s", missed->len > 0 ? ", " : "", what);
+}
+
+static bool may_be_overdue(const struct workflow_step *ws)
+{
+    return ws->kind == KIND_CALL || ws->kind == KIND_EACH
+           || (ws->kind == KIND_SIGNAL && ws->signal.complete_by_ms > 0)
+           || (ws->kind == KIND_APPROVE && ws->approve.complete_by_ms > 0);
+}
+
+static void write_step(struct table *t, const struct definition *d, uint16_t i, unsigned seen)
+{
+    const struct workflow_step *ws = &d->workflow.steps[i];
+    bool is_call = ws->kind == KIND_CALL || (ws->kind == KIND_EACH && ws->call.agent.ptr);
+    bool has_condition = d->steps[i].condition;
+    CLEANUP(buf_fini) struct buf missed = {0};
+
+    cell(t, true, seen & (COVERED_RUN | COVERED_UNDONE), "completes", &missed);
+    cell(t, has_condition, seen & (COVERED_RUN | COVERED_UNDONE), "its `if` is true", &missed);
+    cell(t, has_condition, seen & COVERED_IF_FALSE, "its `if` is false", &missed);
+    cell(t, ws->undo_kind == UNDO_CALL || ws->undo_kind == UNDO_CHILD, seen & COVERED_UNDONE,
+         "undo", &missed);
+    cell(t, is_call && ws->call.retry.attempts > 1, seen & COVERED_EXHAUSTED, "all attempts fail",
+         &missed);
+    cell(t, may_be_overdue(ws), seen & COVERED_OVERDUE, "complete_by passes", &missed);
+    cell(t, default_of(ws).ptr, seen & COVERED_DEFAULT, "default", &missed);
+    buf_fmt(t->b, "  %-20.*s %s%s\n", SLICE_ARG(ws->name), missed.len > 0 ? "missed: " : "all",
+            missed.len > 0 ? missed.ptr : "");
+}
+
+static void write_workflow(struct table *t, const struct covered_workflow *w)
+{
+    const struct workflow *flow = &w->definition->workflow;
+    CLEANUP(buf_fini) struct buf missed = {0};
+
+    buf_fmt(t->b, "coverage of %.*s:\n", SLICE_ARG(flow->name));
+    for (uint16_t i = 0; i < flow->step_count; i++)
+        write_step(t, w->definition, i, w->steps[i]);
+    if (flow->complete_by_ms == 0)
+        return;
+    cell(t, true, w->deadline_passed, "complete_by passes", &missed);
+    buf_fmt(t->b, "  %-20s %s%s\n", "(the task)", missed.len > 0 ? "missed: " : "all",
+            missed.len > 0 ? missed.ptr : "");
+}
+
+size_t coverage_write(const struct coverage *c, struct buf *b)
+{
+    struct table t = {.b = b};
+
+    for (size_t i = 0; i < c->count; i++)
+        write_workflow(&t, &c->list[i]);
+    buf_fmt(b, "  reached %zu of %zu\n", t.reached, t.all);
+    return t.all - t.reached;
+}

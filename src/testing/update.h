@@ -1,0 +1,25 @@
+#ifndef TESTING_UPDATE_H
+#define TESTING_UPDATE_H
+
+/* Fills in what stands as "?" in a test file: what was found instead. */
+
+#include "testing/trial.h"
+
+struct update {
+    struct replacement {
+        uint32_t at;
+        struct slice text;
+    } * list; /* in the order of the text, once all tests have run */
+    size_t count, cap;
+    struct arena arena;
+};
+
+void update_fini(struct update *u);
+
+/* Takes what was found in a test that has ended. */
+void update_take(struct update *u, const struct trial *t);
+
+/* The text with all of it. */
+void update_write(struct update *u, const struct suite *s, struct buf *b);
+
+#endif

@@ -1,0 +1,67 @@
+#ifndef VIRTUAL_ENGINE_H
+#define VIRTUAL_ENGINE_H
+
+/*
+ * One node in memory and in virtual time: the real scheduler, supervisor and intake over the store
+ * in memory, without threads, network and faults. Its caller plays agents and clients.
+ *
+ *     struct engine *g = engine_new(&config);
+ *     engine_serve(g, SLICE("stock"));          an agent is connected
+ *     engine_ask(g, &mine.ask);                 a submission, a verb, a signal, a vote
+ *     while (engine_step(g, until))             the next moment at which anything happens
+ *         ;
+ *
+ * Time passes only between steps, and jumps to the next moment at which something is due. The
+ * supervisor scans only when a row is overdue: the scans between would find nothing.
+ */
+
+#include "scheduler/scheduler.h"
+#include "virtual/agenda.h"
+
+struct engine;
+
+struct engine_config {
+    struct registry *workflows; /* of all tasks; it must outlive the engine */
+    int64_t now;                /* the time at which it is ready */
+    void *arg;
+    /* An agent got a request. What it points to is valid during the call. */
+    void (*request)(void *arg, struct slice agent, const struct work_request *r);
+    /* An attempt is to be stopped; it may be ignored. */
+    void (*stop)(void *arg, struct slice token);
+    /* What became of a result: accepted, late, ... */
+    void (*result)(void *arg, struct slice token, enum result_status status);
+    /* A revision of a task is durable. */
+    void (*changed)(void *arg, const struct workflow *w, const struct task *t);
+};
+
+/* The user of each ask begins with this. */
+struct asker {
+    void (*answered)(struct ask *a);
+};
+
+struct engine *engine_new(const struct engine_config *c);
+void engine_free(struct engine *g);
+
+int64_t engine_now(const struct engine *g);
+struct agenda *engine_agenda(struct engine *g); /* for what its caller plans */
+
+/* An instance of that agent is connected, with room for any number of attempts. */
+void engine_serve(struct engine *g, struct slice agent);
+
+/* The instance of that agent sends a result. It is copied. */
+void engine_result(struct engine *g, struct slice agent, const struct work_result *r);
+
+/* That attempt is alive. */
+void engine_heartbeat(struct engine *g, struct slice agent, struct slice token);
+
+/* Asks; a->user is a struct asker. */
+void engine_ask(struct engine *g, struct ask *a);
+
+/* Does all that is due at the next moment, not later than `until`. False: nothing is due until
+ * then; the time is then `until`, unless that is INT64_MAX. */
+bool engine_step(struct engine *g, int64_t until);
+
+/* Whether the same moment does not come to an end: then engine_step returns false. */
+bool engine_is_stuck(const struct engine *g);
+
+#endif

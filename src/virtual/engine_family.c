@@ -1,0 +1,174 @@
+/* Starts children from the rows that changes insert, and passes on notices (engine_family.h), as
+ * background/submission_inbox.c and notices.c do on a server. Nothing but children is submitted by
+ * rows here. */
+
+#include "virtual/engine_family.h"
+
+#include <stdlib.h>
+
+enum { ASKS_MAX = 1000 /* of children and notices at once */ };
+
+/* What starts a child, in its batch's memory. */
+struct child_ask {
+    struct asker asker; /* first: for `child.told.user` and `ask.user` */
+    struct ask ask;
+    struct child_row child;
+    struct intake_item *item;
+    struct engine *engine;
+};
+
+static size_t room(void *arg)
+{
+    (void)arg;
+    return ASKS_MAX;
+}
+
+static void parent_answered(struct ask *a)
+{
+    struct child_ask *c = a->user;
+
+    child_refusal_told(&c->child);
+    intake_answered(c->item, SLICE_NONE);
+}
+
+static void child_answered(struct ask *a)
+{
+    struct child_ask *c = a->user;
+
+    if (!child_is_refused(a->outcome)) {
+        intake_answered(c->item, slice_of(a->story));
+        return;
+    }
+    c->asker.answered = parent_answered;
+    child_refuse(&c->child, c->item, a->story, c);
+    engine_ask(c->engine, &c->child.told);
+}
+
+static int64_t number_of(struct slice text)
+{
+    return text.ptr ? strtoll(text.ptr, NULL, 10) : 0;
+}
+
+/* As background/submission_inbox.c does. Its input is checked against `inputs`. */
+static enum err check_child(struct child_ask *c, struct error *e)
+{
+    const struct submission_row *r = c->item->row;
+    struct slice input = r->input.ptr ? r->input : SLICE("null");
+
+    c->ask.input = input;
+    if (!c->ask.definition)
+        return error_set(e, ERR_INVALID, "there is no workflow %.*s", SLICE_ARG(r->workflow));
+    if (!c->ask.definition->has_inputs)
+        return ERR_OK;
+    return definition_check_input(c->ask.definition, input, c->item->arena, &c->ask.input, e);
+}
+
+static void read_child(void *arg, struct intake_item *it)
+{
+    struct engine *g = arg;
+    const struct submission_row *r = it->row;
+    struct child_ask *c = arena_alloc(it->arena, sizeof *c);
+    struct error e = {0};
+
+    ASSERT(child_is_started_by(r)); /* nothing else inserts submissions */
+    *c = (struct child_ask){.asker = {child_answered},
+                            .ask = {.kind = ASK_SUBMIT,
+                                    .user = c,
+                                    .id = r->id,
+                                    .definition = registry_find(engine_workflows(g), r->workflow,
+                                                                number_of(r->version)),
+                                    .tags = r->tags,
+                                    .priority = (int)number_of(r->priority),
+                                    .by_id = true,
+                                    .submitter = r->submitter,
+                                    .content = {.hash = 1}},
+                            .item = it,
+                            .engine = g};
+    if (!child_read(it, &c->child, &c->ask))
+        return;
+    c->ask.trace = c->child.origin.trace;
+    it->ask = &c->ask;
+    if (check_child(c, &e) == ERR_OK)
+        return;
+    c->asker.answered = parent_answered;
+    child_refuse(&c->child, it, e.text, c);
+}
+
+static void ask_child(void *arg, struct intake_item *it)
+{
+    engine_ask(arg, it->ask);
+}
+
+static void children_settled(void *arg, struct intake_item *const *refused, size_t count)
+{
+    (void)arg;
+    (void)refused;
+    (void)count;
+}
+
+static void notice_answered(struct ask *a)
+{
+    notices_answered(a->user);
+}
+
+static void read_notice(void *arg, struct notice_item *it)
+{
+    (void)arg;
+    family_read_notice(it);
+    it->answered = notice_answered;
+}
+
+static void ask_notice(void *arg, struct notice_item *it)
+{
+    it->ask.user = it;
+    engine_ask(arg, &it->ask);
+}
+
+static void notice_refused(void *arg, const struct notice_item *it)
+{
+    (void)arg;
+    (void)it;
+}
+
+static void failed(void *arg, const struct error *e)
+{
+    (void)arg;
+    (void)e;
+    UNREACHABLE(); /* the store in memory never fails */
+}
+
+static int64_t clock_now(void *arg)
+{
+    return engine_now(arg);
+}
+
+struct intake *family_intake(struct engine *g, struct store_queue *store,
+                             struct registry *workflows)
+{
+    const struct intake_config c = {.store = store,
+                                    .workflows = workflows,
+                                    .clock = {clock_now, g},
+                                    .arg = g,
+                                    .room = room,
+                                    .read = read_child,
+                                    .ask = ask_child,
+                                    .settled = children_settled,
+                                    .failed = failed};
+
+    return intake_new(&c);
+}
+
+struct notices *family_notices(struct engine *g, struct store_queue *store)
+{
+    const struct notices_config c = {.store = store,
+                                     .clock = {clock_now, g},
+                                     .me = SLICE("test/1"),
+                                     .arg = g,
+                                     .room = room,
+                                     .read = read_notice,
+                                     .ask = ask_notice,
+                                     .refused = notice_refused,
+                                     .failed = failed};
+
+    return notices_new(&c);
+}

@@ -1,0 +1,416 @@
+// The console in a real browser, Debian's Chromium: what people see, and what the store says came of their clicks.
+import assert from "node:assert/strict";
+import { createRequire } from "node:module";
+import { readFileSync } from "node:fs";
+import test, { after, before } from "node:test";
+import { fill, startAgent, startServer } from "./world.mjs";
+
+const { BROWSER_HOME, INTACT, WORK } = process.env;
+const from = createRequire(`${BROWSER_HOME}/`);
+const { chromium } = from("playwright-core");
+const axe = readFileSync(from.resolve("axe-core/axe.min.js"), "utf8");
+
+const PATIENCE = Number(process.env.PATIENCE_MS ?? 300_000); // only a failing test waits so long
+const PHONE = { width: 390, height: 844 };
+const PAGES = {
+  "/": "Overview", "/tasks": "Tasks", "/tasks?state=error&closed=false": "Tasks", "/tasks/payout-1": "payout-1", "/tasks/order-stuck": "order-stuck",
+  "/tasks/parcel-lost": "parcel-lost", "/tasks/packing-1?step=pack": "packing-1", "/tasks/expense-1": "expense-1", "/tasks/nasty": "nasty",
+  "/tasks/delivery-1": "delivery-1", "/tasks/export-1": "export-1", "/approvals": "Approvals", "/operations": "Operations", "/alerts": "Alerts",
+  "/workflows": "Workflows", "/workflows/order": "order",
+  "/agents": "Agents", "/nodes": "Nodes", "/audit": "Audit",
+};
+
+let browser;
+let server;
+let agents;
+let people;
+
+before(async () => {
+  const args = ["--no-sandbox", "--disable-gpu"]; // whoever tests may be root, in a container
+  browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args });
+  server = await startServer(INTACT, WORK);
+  agents = ["stock", "bank", "carrier", "mail", "archive"].map((name) => startAgent(server.call, name, { places: 100 }));
+  const tokens = await fill(server.call, { orders: 40 });
+  people = {
+    admin: { token: server.token, name: "admin", roles: ["admin"] },
+    ann: { token: tokens.ann, name: "ann", roles: ["read", "approve"], groups: ["finance"] },
+    reader: { token: tokens.reader, name: "reader", roles: ["read"] },
+  };
+  for (const id of ["payout-1", "payout-4", "payout-flaky", "order-stuck", "parcel-lost", "nasty"]) await until(id, (t) => t.state === "error");
+});
+
+after(async () => {
+  await browser?.close();
+  await Promise.all((agents ?? []).map((a) => a.stop()));
+  await server?.stop();
+});
+
+const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
+const read = (id) => server.call("GET", `/v1/tasks/${id}`);
+
+async function until(id, is) {
+  const end = Date.now() + PATIENCE;
+  for (;;) {
+    const task = await read(id);
+    if (is(task)) return task;
+    assert.ok(Date.now() < end, `${id} is ${JSON.stringify(task).slice(0, 2000)}`);
+    await sleep(50);
+  }
+}
+
+// A browser of a person who is signed in. What the browser complains of fails the test, but for what is `expected`.
+async function open(t, path, { who = "admin", expected = [], isSignedIn = true, ...options } = {}) {
+  const { token } = people[who];
+  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: "reduce", ...options });
+  if (isSignedIn) await signIn(context, token);
+  context.setDefaultTimeout(PATIENCE);
+  const page = await context.newPage();
+  const complaints = [];
+  page.on("console", (said) => {
+    if (["error", "warning"].includes(said.type()) && !expected.some((p) => p.test(said.text()))) complaints.push(said.text());
+  });
+  page.on("pageerror", (error) => complaints.push(error.stack));
+  page.on("dialog", (dialog) => complaints.push(`dialog: ${dialog.message()}`));
+  t.after(async () => {
+    await context.close();
+    assert.deepEqual(complaints, [], "the browser has nothing to complain of");
+  });
+  await page.goto(server.url + path);
+  return page;
+}
+
+async function signIn(context, token) {
+  const answer = await context.request.post(`${server.url}/v1/session`, { headers: { Authorization: `Bearer ${token}` } });
+  assert.equal(answer.status(), 201);
+}
+
+// What signs in once.
+const newCode = async () => (await server.call("POST", "/v1/session/codes")).code;
+
+const heading = (page, name) => page.getByRole("heading", { level: 1, name, exact: true }).waitFor();
+const settled = (page) => page.waitForFunction(() => !document.querySelector(".loading"));
+
+// What depends on the colours is looked at in both schemes, the rest in one.
+for (const [scheme, rules] of [["light", {}], ["dark", { runOnly: ["color-contrast", "link-in-text-block"] }]]) {
+  test(`axe finds nothing on any page, ${scheme}`, async (t) => {
+    const page = await open(t, "/", { colorScheme: scheme, bypassCSP: true });
+    const front = new URL(page.url()).origin;
+    for (const [path, name] of Object.entries(PAGES)) {
+      await page.goto(front + path);
+      await heading(page, name);
+      await settled(page);
+      await page.evaluate(axe);
+      const { violations } = await page.evaluate((given) => globalThis.axe.run(given), rules);
+      assert.deepEqual(violations.map((v) => `${path} ${v.id}: ${v.nodes.slice(0, 3).map((n) => `${n.html.slice(0, 200)} ${n.failureSummary}`).join(" ")}`), []);
+    }
+  });
+}
+
+test("dialogs are accessible, too", async (t) => {
+  const page = await open(t, "/tasks/payout-3", { bypassCSP: true });
+  for (const name of ["Retry pay…", "Correct input of pay…", "Close…"]) {
+    await page.locator(".why").getByRole("button", { name }).click();
+    await page.getByText("The server would accept this now.").waitFor();
+    await page.evaluate(axe);
+    const { violations } = await page.evaluate(() => globalThis.axe.run("dialog"));
+    assert.deepEqual(violations.map((v) => `${name} ${v.id}: ${v.nodes.map((n) => n.html.slice(0, 200)).join(" ")}`), []);
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+  }
+});
+
+test("no page is wider than a phone", async (t) => {
+  const page = await open(t, "/", { viewport: PHONE });
+  const front = new URL(page.url()).origin;
+  for (const [path, name] of Object.entries(PAGES)) {
+    await page.goto(front + path);
+    await heading(page, name);
+    await settled(page);
+    const [wide, window] = await page.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]);
+    assert.ok(wide <= window, `${path} is ${wide} pixels wide`);
+  }
+  await page.getByRole("button", { name: "Pages" }).click();
+  await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Tasks" }).click();
+  await heading(page, "Tasks");
+});
+
+test("one signs in with a token, and out", async (t) => {
+  const page = await open(t, "/alerts", { isSignedIn: false, expected: [/status of 401/] });
+  await page.getByLabel("Token").fill("intact_wrong");
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByText("does not know this token").waitFor();
+  await page.getByLabel("Token").fill(server.token);
+  await page.keyboard.press("Enter");
+  await heading(page, "Alerts");
+  const kept = await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie]));
+  assert.ok(!kept.includes("intact_"), "the browser does not keep the token");
+  await page.getByRole("button", { name: "Sign out admin" }).click();
+  await page.getByLabel("Token").waitFor();
+});
+
+test("a code signs in once, and leaves the address at once", async (t) => {
+  const code = await newCode();
+  const page = await open(t, `/signin#code=${code}`, { isSignedIn: false, expected: [/status of 401/] });
+  await heading(page, "Overview");
+  assert.equal(new URL(page.url()).hash, "");
+  assert.equal(new URL(page.url()).pathname, "/");
+  await page.getByRole("button", { name: "Sign out admin" }).click();
+  await page.goto(`${new URL(page.url()).origin}/signin#code=${code}`);
+  await page.getByText("This code was used").waitFor();
+});
+
+test("the overview says what is wrong", async (t) => {
+  const page = await open(t, "/");
+  await page.getByText(/things need attention/).waitFor();
+  await page.getByText(/Agent fax is not connected, and 1 task waits for it/).waitFor();
+  await page.getByRole("link", { name: /tasks have stopped in error/ }).click();
+  await heading(page, "Tasks");
+  await page.getByRole("row").filter({ hasText: "order-stuck" }).waitFor();
+});
+
+test("filters are in the address, and the list obeys them", async (t) => {
+  const page = await open(t, "/tasks");
+  const states = () => page.locator(".task-rows .c-state .state > span:first-of-type").allTextContents();
+  await page.getByRole("button", { name: "error", exact: true }).click();
+  await page.waitForFunction(() => new URLSearchParams(location.search).get("state") === "error");
+  await page.waitForFunction(() => [...document.querySelectorAll(".task-rows .c-state .state")].length > 0 && [...document.querySelectorAll(".task-rows .c-state .state")].every((e) => e.textContent.startsWith("error")));
+  await page.getByRole("button", { name: "More filters" }).click();
+  await page.getByLabel("Tags, one a line").fill("desk=north");
+  await page.getByRole("button", { name: "Filter", exact: true }).click();
+  await page.waitForFunction(() => document.querySelectorAll(".task-rows .task-row").length === 4);
+  assert.equal(new URL(page.url()).search, "?state=error&tag.desk=north");
+  await page.reload();
+  await page.waitForFunction(() => document.querySelectorAll(".task-rows .task-row").length === 4);
+  await page.getByRole("button", { name: "Remove the filter: desk=north" }).click();
+  await page.waitForFunction(() => document.querySelectorAll(".task-rows .task-row").length > 4);
+  await page.goBack();
+  await page.waitForFunction(() => document.querySelectorAll(".task-rows .task-row").length === 4);
+  assert.deepEqual(new Set(await states()), new Set(["error"]));
+});
+
+test("the list is used by keyboard", async (t) => {
+  const page = await open(t, "/tasks?state=error&tag.desk=north");
+  await page.waitForFunction(() => document.querySelectorAll(".task-rows .task-row").length === 4);
+  await page.keyboard.press("j");
+  await page.keyboard.press("j");
+  await page.keyboard.press("x");
+  await page.getByText("1 task chosen").waitFor();
+  const id = await page.locator(".task-row.at .c-id").innerText();
+  await page.keyboard.press("Enter");
+  await heading(page, id);
+  await page.keyboard.press("/");
+  await page.keyboard.type("order-stuck");
+  await page.keyboard.press("Enter");
+  await heading(page, "order-stuck");
+  await page.keyboard.press("g");
+  await page.keyboard.press("e");
+  await page.waitForFunction(() => location.search === "?state=error&closed=false");
+});
+
+test("new tasks are announced and move nothing, changes are shown in place", async (t) => {
+  const page = await open(t, "/tasks?workflow=payout");
+  await page.getByRole("row").filter({ hasText: "payout-flaky" }).waitFor();
+  await page.getByText("Live", { exact: true }).waitFor();
+  const order = () => page.locator(".task-rows .c-id").allInnerTexts();
+  const before = await order();
+  await server.call("POST", "/v1/tasks", { workflow: "payout", id: "payout-new", input: { fail: "check" } });
+  await page.getByRole("button", { name: /^\d new tasks?: show$/ }).waitFor();
+  await server.call("POST", "/v1/tasks/payout-2/close", { reason: "settled" });
+  await page.getByRole("row").filter({ hasText: "payout-2" }).getByText("closed").waitFor();
+  assert.deepEqual(await order(), before);
+  await page.getByRole("button", { name: /new task/ }).click();
+  await page.getByRole("row").filter({ hasText: "payout-new" }).waitFor();
+});
+
+test("a task that stopped is retried by its button; the store agrees", async (t) => {
+  const page = await open(t, "/tasks/payout-flaky");
+  await page.getByText(/The task has stopped in error\. Step pay failed/).waitFor();
+  await page.locator(".why").getByRole("button", { name: "Retry pay…" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText("Its idempotency key stays the same", { exact: false }).waitFor();
+  await dialog.getByText("The server would accept this now.").waitFor();
+  await dialog.getByRole("button", { name: "Retry", exact: true }).click();
+  await dialog.getByText("Say why: the audit keeps it.").waitFor();
+  assert.equal((await read("payout-flaky")).state, "error", "without a reason nothing is done");
+  await dialog.getByLabel("Reason").fill("the bank's line is mended");
+  assert.equal(await dialog.locator("code").innerText(), "intact retry payout-flaky --step pay --reason 'the bank'\\''s line is mended'");
+  await page.keyboard.press("Enter");
+  await page.locator(".page-head .state").getByText("processed").waitFor();
+  const task = await until("payout-flaky", (x) => x.state === "processed");
+  assert.deepEqual(task.operations.map((o) => [o.actor, o.verb, o.step, o.reason]), [["admin", "retry", "pay", "the bank's line is mended"]]);
+  await page.getByRole("tab", { name: /What people did/ }).click();
+  await page.getByText("the bank's line is mended").waitFor();
+});
+
+test("an input is corrected, then the step retried", async (t) => {
+  const page = await open(t, "/tasks/payout-1");
+  await page.locator(".why").getByRole("button", { name: "Correct input of pay…" }).click();
+  const dialog = page.getByRole("dialog");
+  const input = dialog.getByLabel("Input (JSON)");
+  assert.deepEqual(JSON.parse(await input.inputValue()), { amount: 100, fail: "pay" }, "the present input is there to be changed");
+  await input.fill("{amount");
+  await dialog.getByText("This is not JSON", { exact: false }).waitFor();
+  await input.fill('{"amount": 99}');
+  await dialog.getByLabel("Reason").fill("agreed by telephone");
+  await dialog.getByText("The server would accept this now.").waitFor();
+  await dialog.getByRole("button", { name: "Correct input" }).click();
+  await dialog.waitFor({ state: "detached" });
+  assert.deepEqual((await read("payout-1")).steps[1].input, { amount: 99 });
+  await page.locator(".why").getByRole("button", { name: "Retry pay…" }).click();
+  await dialog.getByLabel("Reason").fill("agreed by telephone");
+  await dialog.getByRole("button", { name: "Retry", exact: true }).click();
+  const task = await until("payout-1", (x) => x.state === "processed");
+  assert.deepEqual(task.operations.map((o) => o.verb), ["correct", "retry"]);
+});
+
+test("a refusal is said beforehand", async (t) => {
+  const page = await open(t, "/tasks/parcel-lost");
+  await page.getByText("It is unknown whether it took effect", { exact: false }).waitFor();
+  await page.getByRole("button", { name: "Actions" }).click();
+  await page.getByRole("menuitem", { name: /Undo task/ }).click();
+  await page.getByText(/The server would refuse this: .*pivot/).waitFor();
+});
+
+test("a step in doubt is resolved, and names the attempt that was looked at", async (t) => {
+  const page = await open(t, "/tasks/parcel-lost");
+  await page.locator(".why").getByRole("button", { name: "ship took no effect…" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Reason").fill("the carrier has no parcel");
+  await dialog.getByText("The server would accept this now.").waitFor();
+  await dialog.getByRole("button", { name: "Took no effect" }).click();
+  const task = await until("parcel-lost", (x) => x.steps[1].resolved === 1);
+  assert.equal(task.steps[1].in_doubt, false);
+});
+
+test("many tasks are closed by one operation, after a dry run", async (t) => {
+  const page = await open(t, "/tasks?state=error&closed=false&tag.desk=north");
+  await page.getByRole("row").filter({ hasText: "payout-3" }).waitFor();
+  const open_ = (await server.call("GET", "/v1/tasks?state=error&closed=false&tag.desk=north")).tasks.length;
+  await page.getByRole("button", { name: "Operate on all…" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Verb").selectOption("close");
+  await dialog.getByRole("button", { name: new RegExp(`^Close: ${open_} tasks?$`) }).waitFor();
+  assert.match(await dialog.locator("code").innerText(), /^intact close --all --state error --closed no --tag desk=north --reason \.\.\.$/);
+  await dialog.getByLabel("Reason").fill("written off");
+  await dialog.getByRole("button", { name: /^Close: / }).click();
+  await page.waitForFunction(() => location.pathname.startsWith("/operations/"));
+  await page.locator(".page-head .state").getByText("done").waitFor();
+  const { operations } = await server.call("GET", "/v1/operations");
+  assert.deepEqual([operations[0].verb, operations[0].done, operations[0].reason], ["close", open_, "written off"]);
+  assert.equal((await server.call("GET", "/v1/tasks?state=error&closed=false&tag.desk=north")).tasks.length, 0);
+});
+
+test("a signal is sent to many tasks; those that wait for none refuse beforehand", async (t) => {
+  const page = await open(t, "/tasks?state=pending&workflow=reminder");
+  await page.getByRole("row").filter({ hasText: "reminder-1" }).waitFor();
+  await page.getByRole("button", { name: "Operate on all…" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Verb").selectOption("signal");
+  await dialog.getByText("Fill in the fields above").waitFor();
+  await dialog.getByLabel("Name of the signal").fill("go");
+  await dialog.getByLabel(/^Value/).fill("1");
+  await dialog.getByText(/1 task matches\..*refused for/).waitFor();
+  assert.equal(await dialog.locator("code").innerText(), "intact operation start signal --state pending --workflow reminder --name go --data 1 --reason ...");
+  assert.ok(await dialog.getByRole("button", { name: "Send signal: 0 tasks" }).isDisabled());
+});
+
+test("a person approves; the vote has that person's name", async (t) => {
+  const page = await open(t, "/approvals", { who: "ann" });
+  const card = page.getByRole("listitem").filter({ hasText: "Pay € 1,200 to Zoe?" });
+  await card.getByLabel("Comment").fill("within the budget");
+  await card.getByRole("button", { name: "Approve" }).click();
+  await page.getByText("1 of 2 agreed", { exact: false }).waitFor();
+  const { votes } = (await read("expense-1")).steps[0].approval;
+  assert.deepEqual(votes.map((v) => [v.by, v.agrees, v.comment]), [["ann", true, "within the budget"]]);
+});
+
+test("what a role may not do is not offered", async (t) => {
+  const page = await open(t, "/tasks/order-stuck", { who: "reader" });
+  await page.getByText(/The task has stopped in error/).waitFor();
+  assert.equal(await page.getByRole("button", { name: /Retry|Skip|Close…|Actions/ }).count(), 0);
+  assert.equal(await page.getByRole("link", { name: "Audit" }).count(), 0);
+  await page.getByRole("link", { name: "Tasks" }).first().click();
+  await page.getByRole("row").filter({ hasText: "nasty" }).waitFor();
+  assert.equal(await page.getByRole("button", { name: /Operate/ }).count(), 0);
+  await page.goto(`${new URL(page.url()).origin}/approvals`);
+  await heading(page, "Approvals");
+  assert.equal(await page.getByRole("button", { name: "Approve" }).count(), 0);
+});
+
+test("markup, bidi and control characters of others are text", async (t) => {
+  const page = await open(t, "/tasks/nasty");
+  await page.getByText("<img src=x onerror=alert(1)>", { exact: false }).first().waitFor();
+  await page.getByText("U+202E").first().waitFor();
+  assert.equal(await page.locator("img, iframe").count(), 0);
+  assert.equal(await page.evaluate(() => document.body.innerText.includes("\u202E")), false);
+  assert.ok((await page.evaluate(() => document.body.innerText.length)) < 50_000, "long values are folded");
+});
+
+test("a thousand steps and thousands of items are drawn as far as they are in view", async (t) => {
+  await server.call("POST", "/v1/tasks", { workflow: "wide", id: "wide-1", input: {} });
+  await until("wide-1", (x) => x.state === "processed");
+  const page = await open(t, "/tasks/wide-1");
+  await page.getByRole("button", { name: /^s0/ }).first().waitFor();
+  const count = (selector) => page.locator(selector).count();
+  assert.ok((await count(".node")) < 400 && (await count(".timeline-row")) < 80, `${await count(".node")} ${await count(".timeline-row")}`);
+  await page.locator(".timeline-rows").evaluate((e) => { e.scrollTop = e.scrollHeight; });
+  await page.locator(".timeline-row").filter({ hasText: "s999" }).waitFor();
+  await page.locator(".graph-scroll").evaluate((e) => { e.scrollLeft = e.scrollWidth; });
+  await page.locator(".node").filter({ hasText: "s999" }).waitFor();
+  await page.getByRole("button", { name: "Whole graph" }).click();
+  await page.getByRole("button", { name: "Readable size" }).waitFor();
+});
+
+test("items are a grid, and one opens", async (t) => {
+  await until("packing-1", (x) => x.steps[0].items?.failed === 7);
+  const page = await open(t, "/tasks/packing-1?step=pack");
+  await page.getByRole("button", { name: "pack.13: failed", exact: true }).click();
+  await page.getByText("no cup-13 left").last().waitFor();
+  await page.keyboard.press("ArrowRight");
+  await page.locator(".item-head").getByText("pack.14").waitFor();
+  await page.locator(".item-head").getByText("completed").waitFor();
+});
+
+test("the timeline zooms by keys and buttons", async (t) => {
+  const page = await open(t, "/tasks/order-stuck");
+  const timeline = page.getByRole("group", { name: /^Timeline/ });
+  await timeline.waitFor();
+  const marks = () => page.locator(".axis text").allTextContents();
+  const whole = await marks();
+  await timeline.focus();
+  for (let n = 0; n < 4; n += 1) await page.keyboard.press("+");
+  const near = await marks();
+  assert.notDeepEqual(near, whole);
+  await page.keyboard.press("ArrowRight");
+  assert.notDeepEqual(await marks(), near);
+  await page.getByRole("button", { name: "Show all" }).click();
+  assert.deepEqual(await marks(), whole);
+});
+
+test("a record that is not there, or is nobody's business, is said so", async (t) => {
+  const page = await open(t, "/tasks/no-such", { expected: [/status of 404/] });
+  await page.getByText("There is no task no-such").waitFor();
+  await page.goto(`${new URL(page.url()).origin}/nowhere`);
+  await page.getByText("There is no such page").waitFor();
+});
+
+test("colours can be chosen", async (t) => {
+  const page = await open(t, "/");
+  const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const light = await ground();
+  await page.getByRole("button", { name: /^Colours: As the system/ }).click();
+  await page.getByRole("button", { name: /^Colours: Light/ }).click();
+  assert.notEqual(await ground(), light);
+  await page.reload();
+  await page.getByRole("button", { name: /^Colours: Dark/ }).waitFor();
+  assert.notEqual(await ground(), light);
+});
+
+test("when the server is gone, the page says how old it is, and keeps what it shows", async (t) => {
+  const page = await open(t, "/tasks/order-stuck", { expected: [/status of 50\d|net::ERR|Failed to load/] });
+  await page.getByText(/The task has stopped in error/).waitFor();
+  await page.getByText("Live", { exact: true }).waitFor();
+  await server.stop();
+  await page.getByText(/The server does not answer\. What is shown is from/).waitFor();
+  await page.getByText(/The task has stopped in error/).waitFor();
+});

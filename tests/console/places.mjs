@@ -1,0 +1,315 @@
+// The pages of workflows, schedules, approvals, messages, refused submissions, access and agents in a real browser: what
+// people see, and what the store says came of their clicks.
+import assert from "node:assert/strict";
+import test, { after, before } from "node:test";
+import { axeFinds, heading, openPage, PHONE, settled, startBrowser, until } from "./kit.mjs";
+import { startPlaces } from "./places_world.mjs";
+
+const { INTACT, WORK } = process.env;
+const PAGES = {
+  "/workflows": "Workflows", "/workflows/order": "order", "/workflows/close-books?step=close&tab=versions": "close-books", "/workflows/wide": "wide",
+  "/workflows/close-books/edit": "Edit close-books", "/schedules": "Schedules", "/schedules/nightly": "nightly", "/schedules/often": "often",
+  "/schedules/nightly/edit": "Edit nightly", "/approvals": "Approvals", "/messages": "Messages", "/messages?state=dead": "Messages",
+  "/submissions": "Refused submissions", "/access": "Access", "/agents?agent=bank": "Agents",
+};
+
+let browser;
+let server;
+let people;
+const open = (t, path, options) => openPage(t, browser, server, people, path, options);
+const get = (path) => server.call("GET", path);
+
+before(async () => {
+  browser = await startBrowser();
+  server = await startPlaces(INTACT, WORK, 30);
+  people = {
+    admin: { token: server.token, name: "admin", roles: ["admin"] },
+    ann: { token: server.tokens.ann, name: "ann", roles: ["read", "approve"], groups: ["finance"] },
+    reader: { token: server.tokens.reader, name: "reader", roles: ["read"] },
+  };
+  await until(() => get("/v1/outbox?state=dead"), (p) => p.messages.length > 0, "the outbox");
+  await until(() => get("/v1/tasks?workflow=order&state=processed"), (p) => p.tasks.length > 10, "the orders");
+});
+
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+});
+
+const MISSING = [/status of 404/]; // the sessions of servers that have none
+
+for (const [scheme, rules] of [["light", {}], ["dark", { runOnly: ["color-contrast", "link-in-text-block"] }]]) {
+  test(`axe finds nothing on these pages, ${scheme}`, async (t) => {
+    const page = await open(t, "/", { colorScheme: scheme, bypassCSP: true, expected: MISSING });
+    const front = new URL(page.url()).origin;
+    for (const [path, name] of Object.entries(PAGES)) {
+      await page.goto(front + path);
+      await heading(page, name);
+      await settled(page);
+      assert.deepEqual(await axeFinds(page, null, rules), [], path);
+    }
+  });
+}
+
+test("none of these pages is wider than a phone", async (t) => {
+  const page = await open(t, "/", { viewport: PHONE, expected: MISSING });
+  const front = new URL(page.url()).origin;
+  for (const [path, name] of Object.entries(PAGES)) {
+    await page.goto(front + path);
+    await heading(page, name);
+    await settled(page);
+    const [wide, window] = await page.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]);
+    assert.ok(wide <= window, `${path} is ${wide} pixels wide`);
+  }
+});
+
+test("a workflow shows its steps, how its tasks do, and how two versions differ", async (t) => {
+  const page = await open(t, "/workflows");
+  await page.getByRole("link", { name: "order", exact: true }).click();
+  await heading(page, "order");
+  await page.getByRole("row").filter({ hasText: "charge" }).getByText("declined").waitFor();
+  await page.getByRole("button", { name: "Most failing first" }).click();
+  await page.locator("tbody tr").first().filter({ hasText: "charge" }).waitFor();
+  await page.goto(`${new URL(page.url()).origin}/workflows/close-books`);
+  await page.locator(".node").filter({ hasText: "archive" }).click();
+  await page.getByRole("heading", { name: /^Step archive/ }).waitFor();
+  await page.getByRole("tab", { name: "Versions (3)" }).click();
+  await page.locator(".diff-gone").filter({ hasText: "complete_by: 2h" }).waitFor();
+  await page.locator(".diff-new").filter({ hasText: "complete_by: 3h" }).waitFor();
+  await page.getByLabel("From version").selectOption("1");
+  await page.locator(".diff-gone").filter({ hasText: "complete_by: 1h" }).waitFor();
+  await page.reload();
+  await page.locator(".diff-gone").filter({ hasText: "complete_by: 1h" }).waitFor();
+});
+
+// The list ignores keys that come as soon as it opens, lest one chooses by chance: a click does not.
+const choose = (page, name) => page.getByRole("option", { name, exact: true }).click();
+const lineOf = (page, n) => page.locator(".cm-line").nth(n);
+
+test("a workflow is edited: mistakes in their place, completion, then a version is stored", async (t) => {
+  const page = await open(t, "/workflows/close-books/edit", { expected: [/status of 4(00|22)/] });
+  await lineOf(page, 3).filter({ hasText: "complete_by: 3h" }).click();
+  await page.keyboard.press("End");
+  await page.keyboard.type("ours", { delay: 1 }); // faster than the page is drawn: no key is lost
+  await lineOf(page, 3).filter({ hasText: "complete_by: 3hours" }).waitFor();
+  await page.getByRole("button", { name: /4:14.*found "3hours", expected a duration/ }).waitFor();
+  assert.equal(await page.getByRole("button", { name: "Store…" }).isDisabled(), true);
+  for (let n = 0; n < 4; n += 1) await page.keyboard.press("Backspace");
+  await page.getByText("No mistakes").waitFor();
+  await page.keyboard.press("Enter");
+  await page.keyboard.type("on_fail");
+  await choose(page, "on_failure");
+  await choose(page, "hold");
+  await lineOf(page, 4).filter({ hasText: "on_failure: hold" }).waitFor();
+  await page.getByText("No mistakes").waitFor();
+  await page.keyboard.press("Control+s");
+  const dialog = page.getByRole("dialog");
+  await dialog.locator(".diff-new").filter({ hasText: "on_failure: hold" }).waitFor();
+  await dialog.getByText("Stored as version 4 of close-books.", { exact: false }).waitFor();
+  await dialog.getByRole("button", { name: "Store", exact: true }).click();
+  await page.getByText("version 4", { exact: true }).waitFor();
+  const stored = await get("/v1/workflows/close-books");
+  assert.equal(stored.version, 4);
+  assert.match(stored.text, /^complete_by: 3h\non_failure: hold$/m);
+  assert.match(stored.text, /^# Books are closed each night\.$/m, "comments stay");
+});
+
+test("a text that is not stored yet is kept while one looks elsewhere", async (t) => {
+  const page = await open(t, "/workflows/new/edit", { expected: [/status of 4(00|04|22)/] });
+  await lineOf(page, 1).filter({ hasText: "workflow: my-workflow" }).click();
+  await page.keyboard.press("End");
+  await page.keyboard.type("-two");
+  await page.getByRole("link", { name: "Workflows" }).first().click();
+  await heading(page, "Workflows");
+  await page.getByRole("link", { name: "New workflow" }).click();
+  await lineOf(page, 1).filter({ hasText: "workflow: my-workflow-two" }).waitFor();
+  await page.getByText("No mistakes").waitFor();
+  await page.getByRole("button", { name: "Store…" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Store", exact: true }).click();
+  await heading(page, "my-workflow-two");
+  assert.equal((await get("/v1/workflows/my-workflow-two")).version, 1);
+});
+
+test("a task is submitted from its workflow", async (t) => {
+  const page = await open(t, "/workflows/order");
+  await page.getByRole("button", { name: "Submit a task…" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Input (JSON)").fill('{"sku": "tea"}');
+  await dialog.getByLabel("Id").fill("by-hand");
+  await dialog.getByLabel("Tags").fill("shop=rome");
+  assert.equal(await dialog.locator("code").innerText(), `intact submit order --id by-hand --input '{"sku":"tea"}' --tag shop=rome`);
+  await dialog.getByRole("button", { name: "Submit", exact: true }).click();
+  await heading(page, "by-hand");
+  const task = await get("/v1/tasks/by-hand");
+  assert.deepEqual([task.input, task.tags], [{ sku: "tea" }, { shop: "rome" }]);
+});
+
+test("a schedule shows its moments in both zones, is paused, resumed and run", async (t) => {
+  const page = await open(t, "/schedules");
+  await page.getByRole("row").filter({ hasText: "often" }).getByText(/skipped/).waitFor();
+  await page.getByRole("link", { name: "nightly" }).click();
+  await heading(page, "nightly");
+  const moments = page.getByRole("group", { name: "Next moments" });
+  await moments.getByRole("columnheader", { name: "In America/New_York" }).waitFor();
+  assert.match(await moments.getByRole("row").nth(1).innerText(), /02:30.*0[89]:30:00/s);
+  await page.getByRole("button", { name: "Pause…" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Pause", exact: true }).click();
+  await page.getByText("Say why: the audit keeps it.").waitFor();
+  await page.getByRole("dialog").getByLabel("Reason").fill("month end");
+  await page.keyboard.press("Enter");
+  await page.getByText("Moments of the pause are not caught up.", { exact: false }).first().waitFor();
+  assert.equal((await get("/v1/schedules/nightly")).state, "paused");
+  await page.getByRole("button", { name: "Resume…" }).click();
+  await page.getByRole("dialog").getByLabel("Reason").fill("it is over");
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "Pause…" }).waitFor();
+  await page.getByRole("button", { name: "Run now…" }).click();
+  await page.getByRole("dialog").getByLabel("Reason").fill("the books were corrected");
+  await page.keyboard.press("Enter");
+  await page.getByRole("link", { name: /^nightly@run-/ }).first().waitFor();
+  const { entries } = await get("/v1/audit?limit=20");
+  for (const reason of ["month end", "it is over", "the books were corrected"]) assert.ok(entries.some((e) => e.reason?.includes(reason)), reason);
+});
+
+test("a schedule is deleted after its name was typed", async (t) => {
+  const page = await open(t, "/schedules/quarterly", { expected: MISSING });
+  await page.getByRole("button", { name: "More", exact: true }).click();
+  await page.getByRole("menuitem", { name: /Delete/ }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByRole("button", { name: "Delete" }).click();
+  await dialog.getByText("It is not the same.").waitFor();
+  await dialog.getByLabel("Type quarterly to confirm").fill("quarterly");
+  await dialog.getByRole("button", { name: "Delete" }).click();
+  await heading(page, "Schedules");
+  assert.ok(!(await get("/v1/schedules")).schedules.some((s) => s.name === "quarterly"));
+});
+
+test("a person decides in place, with the grounds before her; a rejection needs a comment", async (t) => {
+  const page = await open(t, "/approvals", { who: "ann" });
+  await page.getByRole("heading", { name: "3 decisions wait for you" }).waitFor();
+  const card = page.getByRole("listitem").filter({ hasText: "Pay € 99,000 to Mae?" });
+  await card.getByText('"4711"').waitFor();
+  await card.getByRole("button", { name: "Reject" }).click();
+  await card.getByText("A rejection requires a comment.").waitFor();
+  await card.getByLabel(/Comment/).fill("too much");
+  await card.getByRole("button", { name: "Reject" }).click();
+  await card.waitFor({ state: "detached" });
+  const rejected = await until(() => get("/v1/tasks/expense-high"), (x) => x.state === "compensated", "expense-high");
+  assert.deepEqual([rejected.error.code, rejected.error.message], ["rejected", "too much"]);
+});
+
+test("dead messages are deleted, waiting ones stay", async (t) => {
+  const page = await open(t, "/messages");
+  const row = page.getByRole("row").filter({ hasText: "/gone" });
+  await row.getByRole("button", { name: /^\d+$/ }).click();
+  await page.waitForFunction(() => new URLSearchParams(location.search).get("state") === "dead");
+  await page.getByRole("button", { name: "received" }).first().click();
+  await page.getByText('"intact.task.received"').waitFor();
+  await page.getByRole("button", { name: "Delete these dead…" }).click();
+  await page.getByRole("dialog").getByLabel("Reason").fill("the shop is closed");
+  await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+  await page.getByText("No message is dead").waitFor();
+  assert.equal((await get("/v1/outbox?state=dead")).messages.length, 0);
+  assert.ok((await get("/v1/outbox?state=waiting")).messages.length > 0);
+});
+
+test("a refused submission is shown as text, retried after its workflow was stored, another dropped", async (t) => {
+  const page = await open(t, "/submissions");
+  await page.getByText('<b>hello</b> "world"', { exact: false }).waitFor();
+  await page.getByText("U+202E").waitFor();
+  assert.equal(await page.locator("b", { hasText: "hello" }).count(), 0);
+  await server.call("PUT", "/v1/workflows/oder", { intact: 1, workflow: "oder", steps: [{ name: "take", agent: "stock", action: "take", undo: "none" }] });
+  await page.getByRole("listitem").filter({ hasText: "oder" }).getByRole("button", { name: "Retry…" }).click();
+  await page.getByRole("dialog").getByLabel("Reason").fill("the workflow is stored");
+  await page.keyboard.press("Enter");
+  await until(() => get("/v1/tasks?ids=q-17"), (p) => p.tasks.length === 1, "q-17");
+  const returns = page.getByRole("listitem").filter({ hasText: "amqp:returns" });
+  await returns.getByRole("button", { name: "Drop…" }).click();
+  await page.getByRole("dialog").getByLabel("Reason").fill("a test");
+  await page.keyboard.press("Enter");
+  await returns.waitFor({ state: "detached" });
+  assert.deepEqual((await get("/v1/submissions?state=refused")).submissions.map((s) => s.id), [null]);
+});
+
+test("a token is made, its text shown once; it is limited, rotated and revoked", async (t) => {
+  const page = await open(t, "/access", { expected: MISSING });
+  await page.getByRole("button", { name: "Make a token…" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Name", { exact: true }).fill("till");
+  await dialog.getByRole("button", { name: "Make it" }).click();
+  await dialog.getByText("Choose at least one role.").waitFor();
+  await dialog.getByLabel("Narrower roles").fill("submit:order");
+  assert.equal(await dialog.locator(".command-line code").innerText(), "intact token create till --role submit:order");
+  await dialog.getByRole("button", { name: "Make it" }).click();
+  const text = await dialog.locator(".secret code").innerText();
+  assert.match(text, /^intact_[A-Za-z0-9_-]{43}$/);
+  await page.keyboard.press("Escape");
+  await dialog.locator(".secret").waitFor(); // it does not vanish by chance
+  await dialog.getByRole("button", { name: "I have kept it" }).click();
+  const row = page.getByRole("row").filter({ hasText: "till" });
+  await row.getByText("submit:order").waitFor();
+  assert.ok(!(await page.content()).includes(text), "the text is gone from the page");
+  const answer = (token) => fetch(`${server.url}/v1/tasks`, { method: "POST", headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" }, body: '{"workflow": "order", "input": {}}' }).then((a) => a.status);
+  assert.equal(await answer(text), 201);
+  const verb = async (name) => { await row.getByRole("button", { name: "Actions" }).click(); await page.getByRole("menuitem", { name }).click(); };
+  await verb(/Limits/);
+  await dialog.getByLabel("calls", { exact: true }).fill("50");
+  await dialog.getByRole("button", { name: "Set them" }).click();
+  await dialog.waitFor({ state: "detached" });
+  assert.equal((await get("/v1/tokens")).tokens.find((x) => x.name === "till").limits.calls, 50);
+  await verb(/Rotate/);
+  await dialog.getByLabel(/old text stays valid/).fill("0s");
+  await dialog.getByRole("button", { name: "Rotate" }).click();
+  const next = await dialog.locator(".secret code").innerText();
+  await dialog.getByRole("button", { name: "I have kept it" }).click();
+  assert.deepEqual([await answer(text), await answer(next)], [401, 201]);
+  await verb(/Revoke/);
+  await dialog.getByLabel("Type till to confirm").fill("till");
+  await dialog.getByRole("button", { name: "Revoke" }).click();
+  await row.waitFor({ state: "detached" });
+  assert.equal(await answer(next), 401);
+});
+
+test("an agent's breaker is opened by hand, steps say why they wait, limits are set", async (t) => {
+  const page = await open(t, "/agents?agent=mail");
+  const card = page.getByRole("listitem").filter({ has: page.getByRole("heading", { name: "mail", exact: true }) });
+  const verb = async (name) => { await card.getByRole("button", { name: "Actions" }).click(); await page.getByRole("menuitem", { name }).click(); };
+  await card.getByRole("cell", { name: "mail-1" }).waitFor();
+  await verb(/Open the breaker/);
+  await page.getByRole("dialog").getByLabel("Reason").fill("the post office moves");
+  await page.keyboard.press("Enter");
+  await card.getByText("the post office moves").waitFor();
+  await server.call("POST", "/v1/tasks", { workflow: "close-books", id: "held-1", input: {}, version: 1 });
+  await card.getByText(/^1 (task|step) waits: its breaker was opened by hand\.$/).waitFor();
+  await verb(/^Settings/);
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Attempts at a time").fill("7");
+  await dialog.getByLabel("Limits of single actions").fill("report=2,600/m");
+  await dialog.getByRole("button", { name: "Set them" }).click();
+  await card.getByText(/of 7 at a time/).waitFor();
+  const { limits } = (await get("/v1/agents/mail")).settings;
+  assert.deepEqual([limits.concurrency, limits.actions.report.concurrency, limits.actions.report.rate], [7, 2, "600/m"]);
+  await card.getByRole("button", { name: "Close the breaker…" }).click();
+  await page.getByRole("dialog").getByLabel("Reason").fill("it has moved");
+  await page.keyboard.press("Enter");
+  await until(() => get("/v1/tasks/held-1"), (x) => x.state === "processed", "held-1");
+});
+
+test("what a role may not do is not offered here", async (t) => {
+  const page = await open(t, "/workflows/order", { who: "reader", expected: MISSING });
+  const front = new URL(page.url()).origin;
+  await heading(page, "order");
+  assert.equal(await page.getByRole("button", { name: /Submit/ }).count() + await page.getByRole("link", { name: "Edit" }).count(), 0);
+  await page.goto(`${front}/workflows/order/edit`);
+  await page.getByText("Your token may not store workflows").waitFor();
+  await page.goto(`${front}/schedules/nightly`);
+  await heading(page, "nightly");
+  assert.equal(await page.getByRole("button", { name: /Pause|Run|More$/ }).count(), 0);
+  await page.goto(`${front}/access`);
+  await heading(page, "Access");
+  assert.equal(await page.getByRole("button", { name: /Make a token/ }).count() + await page.getByRole("heading", { name: "Tokens" }).count(), 0);
+  await page.goto(`${front}/agents`);
+  await heading(page, "Agents");
+  await settled(page);
+  assert.equal(await page.getByRole("button", { name: "Actions" }).count(), 0);
+});
