@@ -319,7 +319,7 @@ test("a person approves; the vote has that person's name", async (t) => {
   const card = page.getByRole("listitem").filter({ hasText: "Pay € 1,200 to Zoe?" });
   await card.getByLabel("Comment").fill("within the budget");
   await card.getByRole("button", { name: "Approve" }).click();
-  await page.getByText("1 of 2 agreed", { exact: false }).waitFor();
+  await page.locator(".votes-count").filter({ hasText: "1 of 2 agreed" }).first().waitFor();
   const { votes } = (await read("expense-1")).steps[0].approval;
   assert.deepEqual(votes.map((v) => [v.by, v.agrees, v.comment]), [["ann", true, "within the budget"]]);
 });
