@@ -151,7 +151,7 @@ bool caller_is_secure(const struct server *sv, const struct http_request *r)
 /* NONE: there is no cookie, or it does not matter. */
 static struct slice cookie_of(struct server *sv, struct http_request *r, bool *ret_twice)
 {
-    enum cookie_kind kind = http_is_secure(sv->http)  ? COOKIE_SECURE
+    enum cookie_kind kind = caller_is_secure(sv, r)   ? COOKIE_SECURE
                             : sv->config.behind_proxy ? COOKIE_EITHER
                                                       : COOKIE_PLAIN;
 

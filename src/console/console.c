@@ -216,11 +216,20 @@ static const char text_type[] = "text/plain; charset=utf-8";
 static bool has_token(const struct http_request *r)
 {
     static const char begin[] = "intact_";
+    static const char alphabet[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
     enum { TOKEN_MIN = 43 }; /* characters that follow */
 
-    for (size_t i = 0; i + sizeof begin - 1 + TOKEN_MIN <= r->query.len; i++)
-        if (memcmp(r->query.ptr + i, begin, sizeof begin - 1) == 0)
+    for (size_t i = 0; i + sizeof begin - 1 + TOKEN_MIN <= r->query.len; i++) {
+        const char *rest = r->query.ptr + i + sizeof begin - 1;
+        size_t n = 0;
+        if (memcmp(r->query.ptr + i, begin, sizeof begin - 1) != 0)
+            continue;
+        while (n < TOKEN_MIN && memchr(alphabet, rest[n], sizeof alphabet - 1))
+            n++;
+        if (n == TOKEN_MIN)
             return true;
+    }
     return false;
 }
 
