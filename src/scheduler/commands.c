@@ -508,8 +508,11 @@ void commands_process(struct scheduler *s, struct live *l)
         }
         if (l->loaded ? is_to_be_offered_more(s, l, c) : submit_has_to_wait(s, l, c))
             return;
-        if (l->loaded && !rest_reach(s, l, c))
+        if (l->loaded && !rest_reach(s, l, c)) {
+            if (l->loaded) /* it may have stopped, and so leaves the queues until it goes on */
+                queue_leave_all(&s->tasks, l);
             return;
+        }
         link_remove(first);
         apply(s, l, c);
         rest_done(s, l);

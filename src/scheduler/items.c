@@ -59,6 +59,9 @@ static void bring_known(struct scheduler *s, struct live *l, uint16_t step)
     struct live_items *known = known_of(l, step);
     uint16_t unit = w->steps[step].each.slots_at;
 
+    /* A later item has to be undone since they were read: it comes first. */
+    if (l->task.steps[step].items->undo_below > known->below)
+        known->count = known->next = 0;
     while (known->next < known->count && items_to_bring(w, &l->task, step) > 0
            && next_free(l, &w->steps[step], &unit)) {
         const struct event bring = {.kind = EVENT_BRING,
@@ -68,6 +71,7 @@ static void bring_known(struct scheduler *s, struct live *l, uint16_t step)
             continue;
         if (live_decide(&s->tasks, l, &bring) == ANSWER_ACCEPTED)
             family_told_item(l, unit, bring.row->child);
+        known->below = l->task.steps[step].items->undo_below;
     }
 }
 
@@ -318,16 +322,33 @@ void items_unreadable(struct scheduler *s, struct live *l, uint16_t step, const 
                  left_out);
 }
 
+static bool rests_to_be_undone(const struct live *l, uint16_t step)
+{
+    const struct workflow *w = &l->definition->workflow;
+    const struct each_spec *each = &w->steps[step].each;
+
+    for (uint16_t u = each->slots_at; u < each->slots_at + each->slot_count; u++)
+        if (l->task.steps[u].slot == SLOT_RESTING
+            && step_needs_undo(&w->steps[u], &l->task.steps[u]))
+            return true;
+    return false;
+}
+
 static void landed_rows(struct scheduler *s, struct live *l, const struct item_reading *r)
 {
+    const struct workflow *w = &l->definition->workflow;
     struct live_items *known = known_of(l, r->step);
     struct error e = {.text = "rows of items are missing"};
 
-    known->rows = arena_alloc(&l->arena, (r->rows.count + 1) * sizeof *known->rows);
     known->count = known->next = 0;
+    known->below = l->task.steps[r->step].items->undo_below;
+    if (rests_to_be_undone(l, r->step))
+        return; /* its row is not stored yet: they are read again when it is */
+    known->rows = arena_alloc(&l->arena, (r->rows.count + 1) * sizeof *known->rows);
     for (size_t i = 0; i < r->rows.count; i++) {
-        if (item_decode(&l->definition->workflow, r->step, &r->rows.rows[i], &l->arena,
-                        &known->rows[known->count], &e)
+        if (items_slot(w, &l->task, r->step, r->rows.rows[i].number) >= 0)
+            continue; /* it is in a slot, and its row is older */
+        if (item_decode(w, r->step, &r->rows.rows[i], &l->arena, &known->rows[known->count], &e)
             != ERR_OK)
             break; /* those before it in the list have to wait */
         known->count++;
@@ -378,6 +399,8 @@ static void landed_errors(struct live *l, const struct item_reading *r)
         struct step item;
         if (!is_row) {
             put_error(&b, slot);
+            if (i < r->rows.count && r->rows.rows[i].number == slot->item)
+                i++; /* the same item, as it was */
             slot = next_failed(l, r->step, slot->item + 1);
             continue;
         }

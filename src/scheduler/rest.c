@@ -68,7 +68,9 @@ static bool changes(const struct command *c, const struct step *item)
     return a ? a->outcome == OUTCOME_TIMED_OUT : item->dropped_count > 0;
 }
 
-static void hold(struct scheduler *s, struct live *l, const struct command *c,
+/* False: the task in memory is older than the row, and is read again. A node that has lost the task
+ * may not know it yet. */
+static bool hold(struct scheduler *s, struct live *l, const struct command *c,
                  const struct meant *m, const struct item_row *row)
 {
     const struct workflow *w = &l->definition->workflow;
@@ -77,18 +79,28 @@ static void hold(struct scheduler *s, struct live *l, const struct command *c,
     struct step item;
 
     enum err err = item_decode(w, m->step, row, &s->rest.arena, &item, &e);
+    bool is_newer =
+        err == ERR_OK && item.direction == DIRECTION_UNDO && l->task.direction == DIRECTION_FORWARD;
+    if (is_newer && s->config.shared && !c->task_read) {
+        arena_fini(&s->rest.arena);
+        live_reload(&s->tasks, l);
+        return false;
+    }
+    if (is_newer)
+        err = error_set(&e, ERR_CORRUPT, "the row of an item is undone, and its task is not");
     if (err == ERR_OK && changes(c, &item))
         err = item_decode(w, m->step, row, &l->arena, &item, &e);
     if (err != ERR_OK) {
         arena_fini(&s->rest.arena);
         items_unreadable(s, l, m->step, e.text);
-        return;
+        return true;
     }
     s->rest.unit = unit;
     s->rest.changed = false;
     s->rest.slot = l->task.steps[unit];
     item_hold(w, &l->task, unit, &item);
     family_told_item(l, unit, item.child);
+    return true;
 }
 
 bool rest_reach(struct scheduler *s, struct live *l, struct command *c)
@@ -103,10 +115,8 @@ bool rest_reach(struct scheduler *s, struct live *l, struct command *c)
         return false;
     }
     const struct item_row *row = row_read(s, l, &m);
-    if (row) {
-        hold(s, l, c, &m, row);
-        return true;
-    }
+    if (row)
+        return hold(s, l, c, &m, row);
     if (s->landing && s->landing->step == m.step && s->landing->rows.from == m.number) {
         items_unreadable(s, l, m.step, "the row of an item is missing");
         return true;
