@@ -177,8 +177,10 @@ static void keep_root(struct trial *t, const struct workflow *w, const struct ta
     if (is_at_end(task->state) && t->state != task->state)
         t->ended_at = trial_now(t);
     t->state = task->state;
-    if (!is_at_end(task->state))
+    if (!is_at_end(task->state)) {
+        t->ended_at = 0; /* it goes on: an operator helped it, or undoes it */
         return;
+    }
     t->error_code = arena_copy(&t->arena, error.code);
     t->error_message = arena_copy(&t->arena, error.message);
     t->output = arena_copy(&t->arena, task->output.json);

@@ -87,11 +87,11 @@ static void read_object_node(struct reader *r, const struct json *j, const struc
 static void read_world(struct reader *r, const struct json *j, const struct path *path,
                        void *target)
 {
-    const struct json *object = NULL;
+    struct test_case *t = target;
 
-    read_object_node(r, j, path, &object);
-    if (object)
-        *(struct slice *)target = object->raw;
+    read_object_node(r, j, path, &t->world_json);
+    if (t->world_json)
+        t->world = t->world_json->raw;
 }
 
 static void read_raw(struct reader *r, const struct json *j, const struct path *path, void *target)
@@ -125,7 +125,7 @@ static const struct field test_fields[] = {
     {FIELD_PLACE("name", FIELD_TEXT, 0, struct test_case, name), .most = NAME_MAX_BYTES,
      .is_required = true},
     FIELD("input", read_raw, offsetof(struct test_case, input)),
-    FIELD("world", read_world, offsetof(struct test_case, world)),
+    FIELD("world", read_world, 0),
     FIELD("at", read_start, offsetof(struct test_case, start_at)),
     FIELD("submitter", read_person, offsetof(struct test_case, submitter)),
     FIELD("agents", read_agents, offsetof(struct test_case, agents)),

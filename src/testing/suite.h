@@ -105,11 +105,12 @@ static inline bool json_is_asked(const struct json *j)
 struct test_case {
     const char *name;
     uint32_t at;
-    struct slice input;     /* JSON; NONE: null */
-    struct slice world;     /* members that differ from the suite's, or NONE */
-    struct slice submitter; /* a person */
-    int64_t start_at;       /* when it is submitted */
-    struct plays agents;    /* that differ from the suite's */
+    struct slice input;            /* JSON; NONE: null */
+    struct slice world;            /* members that differ from the suite's, or NONE */
+    const struct json *world_json; /* the same */
+    struct slice submitter;        /* a person */
+    int64_t start_at;              /* when it is submitted */
+    struct plays agents;           /* that differ from the suite's */
     struct act *acts;
     size_t act_count;
     struct expected state, error, world_after, order, within, output, steps;

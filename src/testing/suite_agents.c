@@ -85,7 +85,7 @@ static void read_fault(struct reader *r, const struct json *j, const struct path
         return;
     }
     read_object(r, j, path, fields, COUNT_OF(fields), a);
-    if (a->takes_effect && a->effect == EFFECT_NONE)
+    if (a->takes_effect && (a->effect == EFFECT_NONE || !json_get(j, "effect")))
         mistake_in(r, &at_took, json_get(j, "took_effect"),
                    "effect: unknown beside it: an agent that says none has none");
 }
@@ -131,6 +131,7 @@ static void read_fail(struct reader *r, const struct json *j, const struct path 
     struct answer_draft *d = target;
 
     is_of_kind(r, d, j, path, PLAYED_FAILED);
+    d->a.effect = EFFECT_UNKNOWN; /* what a server takes it for if the agent does not say */
     read_fault(r, j, path, &d->a);
 }
 

@@ -170,6 +170,25 @@ static void check_signal(struct checking *c, const struct act *a)
                SLICE_ARG(d->workflow.name));
 }
 
+/* Items and steps of children are not looked at there, or not reached. */
+static void check_own_step(struct checking *c, struct slice name, uint32_t offset,
+                           const char *where)
+{
+    struct path at = {NULL, slice_of(where), 0};
+    const struct workflow *w = &c->suite->definition->workflow;
+    char found[120];
+
+    if (workflow_step_index(w, name) >= 0)
+        return;
+    if (!step_path_exists(c->suite, name)) {
+        check_step(c, name, offset, where);
+        return;
+    }
+    (void)snprintf(found, sizeof found, "\"%.*s\"", SLICE_ARG(slice_cut(name, 80)));
+    mistake_at(&c->reader, &at, offset, found, "the name of a step of workflow %.*s itself",
+               SLICE_ARG(w->name));
+}
+
 static void check_vote(struct checking *c, const struct act *a)
 {
     struct path at = {NULL, SLICE("approvals"), 0};
@@ -179,7 +198,7 @@ static void check_vote(struct checking *c, const struct act *a)
     if (step >= 0 && w->steps[step].kind != KIND_APPROVE)
         mistake_at(&c->reader, &at, a->at, "a step in which nobody decides", "a step with approve");
     else
-        check_step(c, a->step, a->at, "approvals");
+        check_own_step(c, a->step, a->at, "approvals");
 }
 
 static void check_act(struct checking *c, const struct act *a)
@@ -188,6 +207,8 @@ static void check_act(struct checking *c, const struct act *a)
         check_signal(c, a);
     else if (a->kind == ACT_VOTE)
         check_vote(c, a);
+    else if (a->step.ptr && memchr(a->step.ptr, '/', a->step.len)) /* of a child */
+        check_own_step(c, a->step, a->at, "operator");
     else if (a->step.ptr)
         check_step(c, a->step, a->at, "operator");
 }
@@ -236,7 +257,8 @@ static void check_test(struct checking *c, const struct test_case *t)
     if (t->order.is_given && !t->order.is_asked)
         check_order(c, t->order.json);
     for (const struct json *m = steps ? steps->child : NULL; m; m = m->next)
-        check_step(c, m->key, m->key_at, "expect.steps");
+        check_own_step(c, m->key, m->key_at, "expect.steps");
+    check_members(c, t->world_json, "world");
     if (t->world_tree)
         check_members(c, t->world_after.json, "expect.world");
 }

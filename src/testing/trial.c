@@ -102,6 +102,9 @@ static void let_time_pass(struct trial *t)
     }
     if (engine_is_stuck(t->engine))
         trial_problem(t, t->test->at, "time stands still: what happens at one moment has no end");
+    else if (t->ended_at != 0 && (t->acts_left > 0 || t->plays_left > 0))
+        trial_problem(t, t->test->at, "what is to happen after %d days is not played",
+                      (int)(HORIZON_MS / MS_PER_D));
     else if (t->ended_at != 0)
         return;
     else if (t->waits.ptr)

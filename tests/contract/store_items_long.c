@@ -158,6 +158,7 @@ static void store(struct world *w, struct task *t)
     struct change c = {.kind = t->revision == 1 ? CHANGE_INSERT : CHANGE_UPDATE};
     struct task_row row;
 
+    items_tally(&flow, t, 0); /* begin() and end() do not count */
     task_encode(&flow, t, &w->a, &doc, &row);
     c.row = a_row("one");
     c.row.revision = t->revision++;
