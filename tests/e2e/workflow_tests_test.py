@@ -247,6 +247,27 @@ class Verdicts(Case):
                      "19d 00:01:3", "20d 00:00:00  task compensating: deadline", "20d 00:00:00  undo of b: attempt 1, x.z"):
             self.assertIn(line, out)
 
+    def test_a_task_that_goes_on_is_not_judged(self):
+        """It had stopped in error, or ended; an operator's act has it go on, and what it waits for then is waited for."""
+        self.write("order.yaml", "intact: 1\nworkflow: w\nsteps:\n  - {name: one, agent: a, action: one, on_failure: hold, undo: none}\n"
+                   "  - {name: cool, wait: 1h}\n  - {name: two, agent: a, action: pay, undo: {action: back}}\n")
+        head = ("workflow: order.yaml\nworld: {paid: 0}\nagents:\n  a.one: [{refuse: no}, {}]\n  a.pay: {effect: {paid: .world.paid + 1}}\n"
+                "  a.back: [{silent: before effect}, {}]\ntests:\n")
+        self.write("t.test.yaml", head + "- {name: retried, operator: [{after: 2h, retry: one}], expect: {state: processed, world: {paid: 1}}}\n"
+                   "- {name: undone, operator: [{after: 2h, retry: one}, {after: 9h, undo: true}], expect: {state: compensated, world: {paid: 0}}}\n")
+        self.run_it()
+        self.fails("- {name: t, operator: [{after: 2h, retry: one}], expect: {world: {paid: 0}}}\n", "world.paid: expected 0, found 1", head=head)
+        self.fails("- {name: t, operator: [{after: 8000d, cancel: true}, {after: 2h, retry: one}], expect: {state: processed}}\n",
+                   "is not played", head=head)
+
+    def test_an_error_leaves_the_effect_unknown(self):
+        """As on a server: an agent whose error may be tried again, and that says no more, may have done it."""
+        self.write("order.yaml", "intact: 1\nworkflow: w\nsteps:\n  - {name: p, agent: a, action: p, pivot: true, retry: {attempts: 2, wait: 1s}}\n")
+        head = "workflow: order.yaml\ntests:\n"
+        self.write("t.test.yaml", head + "- {name: t, agents: {a.p: {fail: x}}, expect: {state: error}}\n"
+                   "- {name: u, agents: {a.p: {fail: {code: x, effect: none}}}, expect: {state: compensated}}\n")
+        self.run_it()
+
     def test_a_thousand_steps(self):
         steps = "".join(f"  - {{name: s{i}, agent: a, action: do, undo: {{action: un}}}}\n" for i in range(1000))
         self.write("order.yaml", "intact: 1\nworkflow: w\nsteps:\n" + steps)
@@ -401,6 +422,15 @@ class Mistakes(Case):
         self.write("order.yaml", "intact: 1\nworkflow: w\nsteps:\n  - {name: c, task: {workflow: child}}\n")
         self.fails("- {name: t, expect: {state: error}}\n", "the submission is refused: children: found ", "named by `also`",
                    head="workflow: order.yaml\ntests:\n")
+
+    def test_steps_that_are_not_looked_at(self):
+        self.write("order.yaml", "intact: 1\nworkflow: w\nsteps:\n  - {name: c, task: {workflow: child}}\n")
+        self.write("kid.yaml", "intact: 1\nworkflow: child\nsteps:\n  - {name: allow, approve: {by: g, question: \"Pay?\"}}\n")
+        head = "workflow: order.yaml\nalso: [kid.yaml]\nworld: {n: 0}\ntests:\n"
+        for text in ("expect: {steps: {c/allow: completed}}", "approvals: [{after: 1h, step: c/allow, approve: ann}], expect: {state: processed}",
+                     "operator: [{after: 1h, skip: c/allow}], expect: {state: processed}"):
+            self.is_wrong(head + "- {name: t, " + text + "}\n", 'found "c/allow", expected the name of a step of workflow w itself')
+        self.is_wrong(head + "- {name: t, world: {m: 5}, expect: {state: processed}}\n", "a member of `world`")
 
     def test_too_large(self):
         self.is_wrong("#" * (2 << 20), "at most 1048576 bytes")
