@@ -189,6 +189,14 @@ static int by_place(const void *a, const void *b)
     return (x->at > y->at) - (x->at < y->at);
 }
 
+/* Text that means the same, "\x3f" or a block, is left to who wrote it. */
+static bool is_question(struct slice text, size_t at)
+{
+    return at + QUESTION_SIZE <= text.len
+           && (memcmp(text.ptr + at, "\"?\"", QUESTION_SIZE) == 0
+               || memcmp(text.ptr + at, "'?'", QUESTION_SIZE) == 0);
+}
+
 void update_write(struct update *u, const struct suite *s, struct buf *b)
 {
     size_t from = 0;
@@ -197,6 +205,8 @@ void update_write(struct update *u, const struct suite *s, struct buf *b)
         qsort(u->list, u->count, sizeof *u->list, by_place);
     for (size_t i = 0; i < u->count; i++) {
         const struct replacement *r = &u->list[i];
+        if (!is_question(s->text, r->at))
+            continue;
         buf_add(b, s->text.ptr + from, r->at - from);
         buf_slice(b, r->text);
         from = r->at + QUESTION_SIZE;

@@ -356,6 +356,12 @@ class Reports(Case):
         self.assertEqual(self.read("t.test.yaml"), text.replace("stock: '?'", "stock: 8").replace("ship: '?'", "ship: completed"))
         self.run_it("t.test.yaml")
 
+    def test_update_leaves_other_spellings(self):
+        text = HEAD + '- name: one\n  input: {n: 2}\n  expect:\n    state: "\\x3f"\n    order: |-\n      ?\n    error: \'?\'\n'
+        self.write("t.test.yaml", text)
+        self.run_it("--update")
+        self.assertEqual(self.read("t.test.yaml"), text.replace("'?'", "null"))
+
     def test_update_of_json(self):
         tree = {"workflow": "order.yaml", "world": {"n": 1, "odd\"": "yes"}, "agents": {"stock": {}, "bank": {}, "post": {}, "mail": {}},
                 "tests": [{"name": "one", "input": {"n": 2}, "expect": {"state": "?", "world": "?", "order": "?"}}]}
