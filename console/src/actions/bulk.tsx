@@ -1,6 +1,6 @@
 // One verb for every task of a filter: choose it, see by a dry run how many tasks it concerns and why some would refuse,
 // give a reason, start. Then the page of the operation shows its progress.
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { call, Problem } from "../api/client.ts";
 import type { DryRun, Operation } from "../api/types.ts";
 import { navigate } from "../app/router.ts";
@@ -11,7 +11,7 @@ import { count, plural } from "../ui/format.ts";
 import { Icon } from "../ui/icons.tsx";
 import { commandLine } from "../ui/shell.ts";
 import { plain } from "../ui/visible.ts";
-import { argumentFlags, SIGNAL, VERBS, type Arguments, type Verb, type VerbName } from "./verbs.ts";
+import { argumentFlags, isUnread, SIGNAL, VERBS, type Arguments, type Verb, type VerbName } from "./verbs.ts";
 
 const CHOICES: (Verb | typeof SIGNAL)[] = [...VERBS, SIGNAL];
 const MANY = 100; // above it, the number has to be typed
@@ -22,6 +22,11 @@ function firstVerb(filter: TaskFilter): VerbName {
   if (filter.closed) return "reopen";
   return filter.states.length === 0 || filter.states.some((s) => s === "error") ? "retry" : filter.states.includes("processed") ? "undo" : "pause";
 }
+
+const unreadOf = (dry: DryRun) => Object.entries(dry.refused).reduce((sum, [why, n]) => sum + (isUnread(why) ? n : 0), 0);
+
+// For how many tasks it may be done.
+export const atMost = (dry: DryRun) => dry.possible + unreadOf(dry);
 
 export function Bulk({ filter, onClose }: { filter: TaskFilter; onClose: () => void }) {
   const now = useMemo(() => Date.now(), []);
@@ -54,6 +59,8 @@ export function Bulk({ filter, onClose }: { filter: TaskFilter; onClose: () => v
     ...(limit ? { limit: Number(limit) } : {}), ...(rate ? { rate } : {}),
   };
   const asked = JSON.stringify(body);
+  const latest = useRef(asked);
+  latest.current = asked;
   const isRateGood = rate === "" || RATE.test(rate);
   useEffect(() => {
     setDry(null);
@@ -61,20 +68,31 @@ export function Bulk({ filter, onClose }: { filter: TaskFilter; onClose: () => v
     if (!isWhole || !isRateGood) return;
     const stop = new AbortController();
     const timer = setTimeout(() => {
-      call<DryRun>("/v1/operations", { method: "POST", body: { ...body, reason: "dry run", dry_run: true }, signal: stop.signal })
+      dryRun(body, stop.signal)
         .then(setDry, (cause) => { if (!stop.signal.aborted) setDry(cause as Problem); });
     }, 300);
     return () => { clearTimeout(timer); stop.abort(); };
   }, [asked, isWhole]);
 
   const run = dry && !(dry instanceof Problem) ? dry : null;
-  const mustType = run !== null && (run.possible > MANY || !run.complete);
-  const isConfirmed = !mustType || typed.replaceAll(/\D/g, "") === String(run?.possible);
+  const number = run ? atMost(run) : 0;
+  const mustType = run !== null && (number > MANY || !run.complete);
+  const isConfirmed = !mustType || typed.replaceAll(/\D/g, "") === String(number);
   const start = async () => {
     setTried(true);
     if (!isWhole || !isRateGood || reason.trim() === "" || !isConfirmed || !run) return;
     setBusy(true);
+    setProblem(null);
     try {
+      // What was counted may be old. An incomplete count says "at least": that it grows is no news.
+      const again = run.complete ? await dryRun(body) : run;
+      if (latest.current !== asked) return setBusy(false);
+      if (atMost(again) > number || again.complete !== run.complete) {
+        setDry(again);
+        setTyped("");
+        setProblem(`Nothing was started: it would be done for more tasks than were shown, ${count(atMost(again))} instead of ${count(number)}. Look at the new numbers, then start it again.`);
+        return setBusy(false);
+      }
       const operation = await call<Operation>("/v1/operations", { method: "POST", body: { ...body, reason: reason.trim() } });
       navigate(`/operations/${encodeURIComponent(operation.id)}`);
       onClose();
@@ -89,8 +107,8 @@ export function Bulk({ filter, onClose }: { filter: TaskFilter; onClose: () => v
       wide title="Operate on many tasks" onClose={onClose} onSubmit={start}
       foot={<>
         <Button onClick={onClose}>Cancel</Button>
-        <Button kind={isFinal ? "danger" : "primary"} type="submit" isBusy={isBusy} disabled={!run || run.possible === 0 || !isConfirmed}>
-          {run ? `${verb.label}: ${plural(run.possible, "task")}` : verb.label}
+        <Button kind={isFinal ? "danger" : "primary"} type="submit" isBusy={isBusy} disabled={number === 0 || !isConfirmed}>
+          {run ? `${verb.label}: ${number > run.possible ? "up to " : ""}${plural(number, "task")}` : verb.label}
         </Button>
       </>}
     >
@@ -128,7 +146,7 @@ export function Bulk({ filter, onClose }: { filter: TaskFilter; onClose: () => v
         <input id={id} value={reason} maxLength={1000} autocomplete="off" aria-describedby={described} onInput={(e) => setReason(e.currentTarget.value)} />
       )}</Field>
       {mustType && run && (
-        <Field label={`Type ${count(run.possible)} to confirm the number of tasks`}>{(id) => (
+        <Field label={`Type ${count(number)} to confirm the number of tasks`}>{(id) => (
           <input id={id} inputMode="numeric" autocomplete="off" value={typed} onInput={(e) => setTyped(e.currentTarget.value)} />
         )}</Field>
       )}
@@ -141,6 +159,10 @@ export function Bulk({ filter, onClose }: { filter: TaskFilter; onClose: () => v
   );
 }
 
+function dryRun(body: object, signal?: AbortSignal): Promise<DryRun> {
+  return call<DryRun>("/v1/operations", { method: "POST", body: { ...body, reason: "dry run", dry_run: true }, ...(signal ? { signal } : {}) });
+}
+
 function flagsOf(name: VerbName | "signal", args: Arguments & { name?: string; data?: unknown }): [string, string | undefined][] {
   if (name !== "signal") return argumentFlags(name, args);
   return [["--name", args.name || "..."], ["--data", args.data === undefined ? undefined : JSON.stringify(args.data)]];
@@ -150,11 +172,13 @@ function DryResult({ dry, isWhole }: { dry: DryRun | Problem | null; isWhole: bo
   if (!isWhole) return <div class="dry" role="status"><p class="muted">Fill in the fields above to see what would happen.</p></div>;
   if (!dry) return <div class="dry" role="status"><p class="muted">Counting…</p></div>;
   if (dry instanceof Problem) return <div class="dry" role="status"><p class="note error"><Icon name="warning" /><Text>{dry.message}</Text></p></div>;
-  const refused = Object.entries(dry.refused);
+  const refused = Object.entries(dry.refused).filter(([why]) => !isUnread(why));
+  const unread = unreadOf(dry);
   return (
     <div class="dry" role="status">
       <p><b>{dry.complete ? "" : "At least "}{plural(dry.matched, "task matches", "tasks match")}.</b> It would be done for {count(dry.possible)}{refused.length > 0 ? ", and refused for" : "."}</p>
       {refused.length > 0 && <ul class="refusals">{refused.map(([why, n]) => <li key={why}><b>{count(n)}</b> <Text>{why}</Text></li>)}</ul>}
+      {unread > 0 && <p>Not known beforehand for {count(unread)}: the item has ended or not begun, and a dry run does not read it.</p>}
       {dry.ids.length > 0 && <p class="examples">{dry.matched > dry.ids.length ? "Newest: " : ""}{dry.ids.slice(0, 8).map((id) => <Id key={id} id={id} />)}</p>}
     </div>
   );

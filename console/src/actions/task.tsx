@@ -1,14 +1,14 @@
 // The form of a verb for one task. It says what will happen, asks the server by a dry run whether it is possible now, and
 // shows the command line that does the same.
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { call, Problem, taskPath } from "../api/client.ts";
-import type { DryRun, Step, Task } from "../api/types.ts";
+import { call, Problem, taskPath, withQuery } from "../api/client.ts";
+import type { DryRun, ItemPage, Step, Task } from "../api/types.ts";
 import { announce } from "../app/announce.ts";
 import { can } from "../app/session.ts";
 import { Button, Text } from "../ui/basics.tsx";
 import { CommandLine, Dialog, Field, JsonInput, readJson } from "../ui/dialog.tsx";
 import { Icon } from "../ui/icons.tsx";
-import { requestBody, stepsFor, stepsOf, taskCommand, verb as verbNamed, type Arguments, type VerbName } from "./verbs.ts";
+import { isUnread, requestBody, stepsFor, stepsOf, taskCommand, verb as verbNamed, type Arguments, type VerbName } from "./verbs.ts";
 
 interface Props {
   verb: VerbName;
@@ -25,7 +25,7 @@ function valueBefore(name: VerbName, task: Task, step: Step | undefined): string
   return name === "supply" ? "{}" : "";
 }
 
-type Possible = { kind: "asking" } | { kind: "yes" } | { kind: "no"; why: string } | { kind: "unknown" };
+type Possible = { kind: "asking" } | { kind: "yes" } | { kind: "no"; why: string } | { kind: "unread" } | { kind: "unknown" };
 
 // A dry run of an operation on this task alone: the API has none for single tasks.
 function usePossible(name: VerbName, task: Task, given: Arguments | null): Possible {
@@ -46,7 +46,8 @@ function usePossible(name: VerbName, task: Task, given: Arguments | null): Possi
           },
         });
         const why = Object.keys(answer.refused)[0];
-        setFound(answer.possible > 0 ? { kind: "yes" } : { kind: "no", why: why ?? "the task has changed meanwhile" });
+        if (answer.possible > 0) setFound({ kind: "yes" });
+        else setFound(why && isUnread(why) ? { kind: "unread" } : { kind: "no", why: why ?? "the task has changed meanwhile" });
       } catch (cause) {
         if (!stop.signal.aborted) setFound({ kind: "no", why: (cause as Error).message });
       }
@@ -57,6 +58,44 @@ function usePossible(name: VerbName, task: Task, given: Arguments | null): Possi
     };
   }, [name, task.id, task.state, text]);
   return found;
+}
+
+const lastOf = (task: Task, step: string) => stepsOf(task).find((s) => s.name === step)?.attempts.at(-1)?.attempt;
+
+interface Looked {
+  attempt: number | undefined;
+  isKnown: boolean; // whether the step's record was read: not every step has attempts
+  choose: (step: string) => void;
+  problem: string | null;
+}
+
+// The attempt that one has looked at: the last one when the step was chosen, whatever happens to the task meanwhile. The
+// record of the task does not have items at rest: they are read.
+function useLooked(isWanted: boolean, task: Task, given: Arguments, step: string): Looked {
+  const look = (name: string) => ({
+    attempt: (name === given.step ? given.attempt : undefined) ?? lastOf(task, name), isKnown: stepsOf(task).some((s) => s.name === name),
+  });
+  const [looked, setLooked] = useState(() => look(step));
+  const [problem, setProblem] = useState<string | null>(null);
+  const isKnown = looked.isKnown || looked.attempt !== undefined;
+  useEffect(() => {
+    setProblem(null);
+    const [, of, number] = /^(.+)\.(\d+)$/.exec(step) ?? [];
+    if (!isWanted || isKnown || of === undefined) return;
+    const stop = new AbortController();
+    // The cursor of a page of items is the number of its first item.
+    const path = withQuery(`${taskPath(task.id)}/items`, { step: of, limit: 1, cursor: number === "0" ? null : number });
+    call<ItemPage>(path, { signal: stop.signal }).then(
+      ({ items }) => {
+        const attempt = items.find((i) => i.item === Number(number))?.attempts.at(-1)?.attempt;
+        if (attempt === undefined) setProblem(`${step} has no attempt.`);
+        else setLooked({ attempt, isKnown: true });
+      },
+      (cause) => { if (!stop.signal.aborted) setProblem((cause as Error).message); },
+    );
+    return () => stop.abort();
+  }, [isWanted, isKnown, task.id, step]);
+  return { attempt: looked.attempt, isKnown, choose: (next) => setLooked(look(next)), problem };
 }
 
 export function TaskAction({ verb: name, task, given = {}, onClose, onDone }: Props) {
@@ -78,13 +117,15 @@ export function TaskAction({ verb: name, task, given = {}, onClose, onDone }: Pr
   if (step) args.step = step;
   if (from && name === "retry" && !step) args.from = from;
   if (value && "value" in value) args[verb.value === "input" ? "input" : "output"] = value.value;
-  const attempt = name === "resolve" ? (given.attempt ?? chosen?.attempts.at(-1)?.attempt) : undefined;
+  const looked = useLooked(name === "resolve", task, given, step);
+  const attempt = name === "resolve" ? looked.attempt : undefined;
   if (attempt !== undefined) args.attempt = attempt;
-  const isWhole = (!value || "value" in value) && (verb.step !== "must" || step !== "");
+  const isWhole = (!value || "value" in value) && (verb.step !== "must" || step !== "") && (name !== "resolve" || looked.isKnown);
   const possible = usePossible(name, task, isWhole ? args : null);
 
   const chooseStep = (next: string) => {
     setStep(next);
+    looked.choose(next);
     if (name === "correct") setText(valueBefore(name, task, steps.find((s) => s.name === next)));
   };
   const send = async () => {
@@ -117,6 +158,7 @@ export function TaskAction({ verb: name, task, given = {}, onClose, onDone }: Pr
           <select id={id} value={step} onChange={(e) => chooseStep(e.currentTarget.value)}>
             {verb.step === "may" && <option value="">{name === "correct" ? "The task's own input" : "All failed steps"}</option>}
             {listed.map((s) => <option key={s.name} value={s.name}>{`${s.name} (${s.in_doubt ? "in doubt" : s.state})`}</option>)}
+            {step && !chosen && <option value={step}>{step}</option>}
           </select>
         )}</Field>
       )}
@@ -135,12 +177,14 @@ export function TaskAction({ verb: name, task, given = {}, onClose, onDone }: Pr
         </Field>
       )}
       {attempt !== undefined && <p class="field-hint">Refused if an attempt later than {attempt} began meanwhile.</p>}
+      {looked.problem && <p class="note error" role="alert"><Icon name="warning" /><span>It is not known which attempt of {step} was the last: <Text>{looked.problem}</Text></span></p>}
       <Field label="Reason" hint="Kept in the audit." problem={isTried && reason.trim() === "" ? "Say why: the audit keeps it." : null}>{(id, described) => (
         <input id={id} type="text" value={reason} maxLength={1000} autofocus autocomplete="off" aria-describedby={described} onInput={(e) => setReason(e.currentTarget.value)} />
       )}</Field>
       <p class={`possible ${possible.kind}`} role="status">
         {possible.kind === "yes" && <><Icon name="done" /> The server would accept this now.</>}
         {possible.kind === "no" && <><Icon name="warning" /> <span>The server would refuse this: <Text>{possible.why}</Text></span></>}
+        {possible.kind === "unread" && <>Not known beforehand: the item has ended or not begun, and a dry run does not read it.</>}
         {possible.kind === "asking" && <>Asking the server…</>}
       </p>
       {problem && <p class="note error" role="alert"><Icon name="warning" /><Text>{problem}</Text></p>}

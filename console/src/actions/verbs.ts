@@ -146,6 +146,9 @@ export function requestBody(name: VerbName, given: Arguments, reason: string): R
   return { reason, ...given, ...(name === "resolve" ? { effect: "none" } : {}) };
 }
 
+// Whether a dry run found nothing out: it reads no items at rest, though the operation itself does.
+export const isUnread = (why: string) => why.endsWith("a dry run does not read it");
+
 const json = (value: unknown) => (value === undefined ? undefined : JSON.stringify(value));
 
 export function argumentFlags(name: VerbName, given: Arguments): [string, string | undefined][] {

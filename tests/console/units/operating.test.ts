@@ -2,12 +2,13 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
 import { movesOf, suggestion } from "../src/actions/suggested.ts";
-import { drawnState, isOffered, requestBody, stepsFor, taskCommand, VERBS, type VerbName } from "../src/actions/verbs.ts";
+import { drawnState, isOffered, isUnread, requestBody, stepsFor, taskCommand, VERBS, type VerbName } from "../src/actions/verbs.ts";
 import { match } from "../src/app/router.ts";
 import { allows } from "../src/app/session.ts";
 import type { Task, TaskChange, TaskSummary } from "../src/api/types.ts";
-import { changed, NO_ROWS, refreshed, withPage } from "../src/pages/tasks/model.ts";
+import { changed, NO_ROWS, ofChosen, refreshed, withPage } from "../src/pages/tasks/model.ts";
 import { timelineOf } from "../src/pages/task/timeline.ts";
+import { STATES } from "../src/ui/filter.ts";
 
 const ROOT = process.env["ROOT"] as string;
 
@@ -130,4 +131,16 @@ test("all verbs of docs/operating.md are there", () => {
   const named = new Set([...text.matchAll(/`intact (\w+) TASK/g)].map((m) => m[1] as string).filter((v) => v !== "why"));
   for (const name of named) assert.ok(NAMES.includes(name as VerbName) && VERBS.some((v) => v.name === name), name);
   assert.deepEqual(VERBS.map((v) => v.name), NAMES);
+});
+
+test("what a dry run has not read is told apart from a refusal", () => {
+  const [, said = ""] = /step == UNIT_UNREAD\) \{\s*buf_str\(b, "([^"]*)"/.exec(readFileSync(`${ROOT}/src/api/operations_dry.c`, "utf8")) ?? [];
+  assert.ok(isUnread(said));
+  assert.ok(!isUnread("the task is already in that state"));
+});
+
+test("the filter of chosen rows names their states", () => {
+  const rows = [{ id: "a", state: "processed" }, { id: "b", state: "error" }, { id: "c", state: "processed" }, { id: "d", state: "pending" }] as TaskSummary[];
+  assert.deepEqual(ofChosen(rows, new Set(["c", "b", "a"])), { states: ["error", "processed"], ids: ["c", "b", "a"], tags: [] });
+  assert.deepEqual(ofChosen(rows, new Set(["a", "gone"])).states, [...STATES], "a row that has left the list may be in any");
 });

@@ -168,7 +168,13 @@ test("the settings of an agent pass through their form unchanged", () => {
   assert.match(mistake({ rate: "fast" }) ?? "", /rate/);
   assert.match(mistake({ max_wait: "1 minute" }) ?? "", /^max wait/);
   assert.match(mistake({ actions: "charge" }) ?? "", /this is none: charge/);
-  assert.deepEqual(settingsFlags({ ...form, enabled: false }).find(([k]) => k === "--breaker"), ["--breaker", "off"]);
+  // The command leaves alone what it has no flag for: what the form empties is named, too.
+  const was = settings as AgentSettings;
+  const line = (part: Partial<typeof form>) => settingsFlags({ ...form, ...part }, was).map((f) => f.join(" ")).join(" ");
+  const breaker = "--calls 20 --failures 80 --slow 5s --slow-calls 80 --window 30s --wait 5s --max-wait 1m --trials 3";
+  assert.equal(line({}), `--concurrency 50 --rate 100/s --action charge=5,600/m --action refund=5/s --breaker on ${breaker}`);
+  assert.equal(line({ concurrency: "", rate: "", actions: "refund=5/s", enabled: false, slow: "" , calls: "" }),
+    `--concurrency none --rate none --action refund=5/s --action charge=none --breaker off ${breaker.replace("--slow 5s", "--slow none")}`);
 });
 
 test("an agent for which steps wait says why, and what would help", () => {

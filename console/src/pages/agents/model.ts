@@ -92,11 +92,17 @@ export function readSettings(form: SettingsForm): { settings: AgentSettings } | 
   return { settings: { limits, breaker } as AgentSettings };
 }
 
-export function settingsFlags(form: SettingsForm): [string, string | undefined][] {
-  const flag = (name: string, value: string) => [name, value.trim() || undefined] as [string, string | undefined];
+// What an empty field of the breaker means (docs/breakers.md); it may be unlimited, "none", only for `slow`.
+const DEFAULTS = { calls: "20", failures: "80", slow: "none", slow_calls: "80", window: "30s", wait: "5s", max_wait: "1m", trials: "3" } as const;
+
+// The form replaces all settings, and the command changes those that it has a flag for: so it has all flags.
+export function settingsFlags(form: SettingsForm, was: AgentSettings): [string, string][] {
+  const limits = form.actions.split("\n").map((l) => l.trim()).filter(Boolean);
+  const gone = Object.keys(was.limits?.actions ?? {}).filter((name) => !limits.some((l) => l.startsWith(`${name}=`)));
+  const breaker = (Object.keys(DEFAULTS) as (keyof typeof DEFAULTS)[]).map((name) => [`--${name.replace("_", "-")}`, form[name].trim() || DEFAULTS[name]] as [string, string]);
   return [
-    flag("--concurrency", form.concurrency), flag("--rate", form.rate), ...form.actions.split("\n").map((l) => flag("--action", l)),
-    ["--breaker", form.enabled ? undefined : "off"], flag("--calls", form.calls), flag("--failures", form.failures), flag("--slow", form.slow),
-    flag("--slow-calls", form.slow_calls), flag("--window", form.window), flag("--wait", form.wait), flag("--max-wait", form.max_wait), flag("--trials", form.trials),
+    ["--concurrency", form.concurrency.trim() || "none"], ["--rate", form.rate.trim() || "none"],
+    ...[...limits, ...gone.map((name) => `${name}=none`)].map((l) => ["--action", l] as [string, string]),
+    ["--breaker", form.enabled ? "on" : "off"], ...breaker,
   ];
 }

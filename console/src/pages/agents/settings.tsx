@@ -30,7 +30,7 @@ function Form({ agent, settings, onClose, onDone }: { agent: string; settings: A
   return (
     <ActionForm title="Settings of" of={agent} button="Set them" asksReason={false} mistake={"mistake" in read ? read.mistake : null}
       says="They take effect at once, at all nodes within about a second. An empty field is the default."
-      command={() => commandLine(["agent", "set", agent, ...settingsFlags(form)])}
+      command={() => commandLine(["agent", "set", agent, ...settingsFlags(form, settings)])}
       send={async () => {
         if ("settings" in read) await call(`/v1/agents/${encodeURIComponent(agent)}`, { method: "PUT", body: read.settings });
         return `The settings of ${agent} are stored`;

@@ -33,6 +33,7 @@ export default function MessagesPage() {
   const go = (changes: Record<string, string | null>) => navigate(withQuery("/messages", { state: state === "dead" ? "dead" : null, target, task, ...changes }));
   useKeys({ r: reload });
   const isAll = !target && !task;
+  const isBoth = Boolean(target && task); // the server takes one of them: it would do more than is shown
   const here: Selection = target ? { target } : task ? { task } : { all: true };
   return (
     <div class="page">
@@ -43,7 +44,7 @@ export default function MessagesPage() {
         {STATES.map((s) => <button key={s} type="button" class={`switch ${s === "dead" ? "s-error" : "s-waiting"}`} aria-pressed={state === s} onClick={() => go({ state: s === "dead" ? "dead" : null })}><StateSign state={s === "dead" ? "error" : "waiting"} />{s}</button>)}
         {target && <button type="button" class="part" onClick={() => go({ target: null })}>target <Text>{target}</Text> ×</button>}
         {task && <button type="button" class="part" onClick={() => go({ task: null })}>task <Text>{task}</Text> ×</button>}
-        {can("repair") && (messages.rows?.length ?? 0) > 0 && (
+        {can("repair") && !isBoth && (messages.rows?.length ?? 0) > 0 && (
           <span class="switches-end">
             <Button onClick={() => setAct({ verb: "retry", of: here })}>{isAll ? "Retry all…" : "Retry these…"}</Button>
             {state === "dead" && <Button kind="danger" onClick={() => setAct({ verb: "drop", of: here })}>{isAll ? "Delete all dead…" : "Delete these dead…"}</Button>}

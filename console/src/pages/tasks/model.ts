@@ -1,5 +1,6 @@
 // The rows of the list: pages read so far, changes that streams told of, and how many tasks are new above them.
 import type { TaskChange, TaskSummary } from "../../api/types.ts";
+import { NO_FILTER, STATES, type TaskFilter } from "../../ui/filter.ts";
 
 export interface Rows {
   tasks: TaskSummary[];
@@ -38,6 +39,14 @@ export function refreshed(rows: Rows, page: TaskSummary[]): Rows {
   const fresh = new Set(rows.fresh);
   for (const task of page) if (!known.has(task.id) && task.submitted_at >= newest) fresh.add(task.id);
   return { ...rows, tasks: rows.tasks.map((t) => by.get(t.id) ?? t), fresh };
+}
+
+// The filter of the chosen rows. It names their states, as ended tasks match only by name; all of them, if the state of one
+// is not known because its row has left the list.
+export function ofChosen(tasks: TaskSummary[], ids: ReadonlySet<string>): TaskFilter {
+  const found = tasks.filter((t) => ids.has(t.id));
+  const states = found.length < ids.size ? [...STATES] : STATES.filter((s) => found.some((t) => t.state === s));
+  return { ...NO_FILTER, states, ids: [...ids] };
 }
 
 export function withPage(rows: Rows, page: { tasks: TaskSummary[]; next: string | null }): Rows {

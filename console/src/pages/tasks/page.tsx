@@ -15,7 +15,7 @@ import { commandLine } from "../../ui/shell.ts";
 import { plain } from "../../ui/visible.ts";
 import { Windowed } from "../../ui/window.tsx";
 import { Filters } from "./filters.tsx";
-import { changed, NO_ROWS, refreshed, withPage, type Rows } from "./model.ts";
+import { changed, NO_ROWS, ofChosen, refreshed, withPage, type Rows } from "./model.ts";
 
 const ROW = 45;
 const PAGE = 200;
@@ -135,7 +135,7 @@ export default function TasksPage() {
       {chosen.size > 0 && (
         <div class="chosen-bar" role="status">
           <span>{plural(chosen.size, "task")} chosen</span>
-          {mayOperate && <Button kind="primary" onClick={() => setBulk({ ...NO_FILTER, states: [], ids: [...chosen] })}>Operate on these…</Button>}
+          {mayOperate && <Button kind="primary" onClick={() => setBulk(ofChosen(rows.tasks, chosen))}>Operate on these…</Button>}
           <Button kind="quiet" onClick={() => setChosen(new Set())}>Choose none</Button>
         </div>
       )}
