@@ -10,14 +10,14 @@ import { useEffect, useState } from "preact/hooks";
 import { Problem } from "./api/client.ts";
 import { announce } from "./app/announce.ts";
 import { Frame } from "./app/frame.tsx";
+import { MadeToken } from "./app/made.tsx";
 import { PAGES, type Page } from "./app/pages.ts";
 import { match, path, startRouter } from "./app/router.ts";
 import { can, readSession, session, sessionProblem, watchSession } from "./app/session.ts";
-import { afterSignIn, SignIn, takeCode } from "./app/signin.tsx";
+import { afterSignIn, pendingCode, ReplaceSession, SignIn, takeCode } from "./app/signin.tsx";
 import { showTheme } from "./app/theme.ts";
 import { Empty, Failed, Loading } from "./ui/basics.tsx";
 
-const code = takeCode();
 const loaded = new Map<string, ComponentType<any>>();
 
 function find(): { page: Page; params: Record<string, string> } | null {
@@ -73,16 +73,24 @@ class Guard extends Component<{ children: ComponentChildren }, { failure: Error 
 
 function App() {
   if (session.value === undefined) {
-    return sessionProblem.value ? <main class="signin"><div class="signin-card"><Failed problem={sessionProblem.value} retry={() => void readSession()} /></div></main> : <main class="signin" />;
+    return sessionProblem.value ? <main class="signin"><div class="signin-card"><Failed problem={sessionProblem.value} retry={() => void begin()} /></div></main> : <main class="signin" />;
   }
-  if (session.value === null) return <SignIn code={code} />;
-  if (path.value === "/" && !can("read")) return <Frame><Empty title="Choose a page">Your token may not see the overview.</Empty></Frame>;
-  return <Frame><Guard key={path.value}><Shown /></Guard></Frame>;
+  if (session.value === null) return <SignIn />;
+  const { name } = session.value;
+  if (pendingCode.value) return <ReplaceSession code={pendingCode.value} who={name} />;
+  if (path.value === "/" && !can("read")) return <Frame key={name}><Empty title="Choose a page">Your token may not see the overview.</Empty></Frame>;
+  return <Frame key={name}><Guard key={path.value}><Shown /></Guard></Frame>;
 }
 
+async function begin() {
+  await readSession();
+  if (session.value?.open) pendingCode.value = null; // nobody signs in
+  if (session.value && !pendingCode.value) afterSignIn();
+}
+
+takeCode();
 showTheme();
 startRouter();
 watchSession();
-if (code) session.value = null;
-else void readSession().then(() => session.value && afterSignIn());
-render(<App />, document.getElementById("app") as HTMLElement);
+void begin();
+render(<><App /><MadeToken /></>, document.getElementById("app") as HTMLElement);

@@ -155,8 +155,48 @@ test("a code signs in once, and leaves the address at once", async (t) => {
   assert.equal(new URL(page.url()).hash, "");
   assert.equal(new URL(page.url()).pathname, "/");
   await page.getByRole("button", { name: "Sign out admin" }).click();
+  await page.getByLabel("Token").waitFor();
   await page.goto(`${new URL(page.url()).origin}/signin#code=${code}`);
   await page.getByText("This code was used").waitFor();
+});
+
+test("a code replaces a session only if one agrees, and is taken at one address only", async (t) => {
+  const page = await open(t, `/tasks#code=${await newCode()}`, { who: "reader" });
+  await heading(page, "Tasks");
+  await page.getByRole("button", { name: "Sign out reader" }).waitFor();
+  await page.goto(`${new URL(page.url()).origin}/signin#code=${await newCode()}`);
+  await page.getByRole("button", { name: "Stay signed in as reader" }).click();
+  await heading(page, "Overview");
+  await page.getByRole("button", { name: "Sign out reader" }).waitFor();
+  await page.goto(`${new URL(page.url()).origin}/signin#code=${await newCode()}`);
+  await page.getByText("You are signed in as reader.").waitFor();
+  await page.getByRole("button", { name: "Sign in as the owner of the link" }).click();
+  await page.getByRole("button", { name: "Sign out admin" }).waitFor();
+});
+
+test("a tab shows what is of the one who signed in at another", async (t) => {
+  const page = await open(t, "/tasks", { who: "reader" });
+  await page.getByRole("button", { name: "Sign out reader" }).waitFor();
+  await signIn(page.context(), people.ann.token);
+  await page.evaluate(() => dispatchEvent(new Event("focus")));
+  await page.getByRole("button", { name: "Sign out ann" }).waitFor();
+});
+
+test("the text of one's own token stays in view when it is rotated and the session ends", async (t) => {
+  const { token } = await server.call("POST", "/v1/tokens", { name: "rota", roles: ["admin"] });
+  people.rota = { token };
+  const page = await open(t, "/access", { who: "rota", expected: [/status of 401/] });
+  await page.getByRole("row").filter({ hasText: "this browser" }).waitFor();
+  await page.getByRole("row").filter({ hasText: "rota" }).first().getByRole("button", { name: "Actions" }).click();
+  await page.getByRole("menuitem", { name: /^Rotate/ }).click();
+  await page.getByLabel("The old text stays valid for").fill("0s");
+  await page.getByRole("dialog").getByRole("button", { name: "Rotate" }).click();
+  await page.getByRole("heading", { name: "Sign in to Intact" }).waitFor({ state: "attached" });
+  const text = await page.locator(".secret code").innerText();
+  await page.getByRole("button", { name: "I have kept it" }).click();
+  await page.getByLabel("Token").fill(text);
+  await page.keyboard.press("Enter");
+  await heading(page, "Access");
 });
 
 test("the overview says what is wrong", async (t) => {
@@ -404,6 +444,27 @@ test("colours can be chosen", async (t) => {
   await page.reload();
   await page.getByRole("button", { name: /^Colours: Dark/ }).waitFor();
   assert.notEqual(await ground(), light);
+});
+
+test("a stream that is refused is no server that does not answer, and the page is read instead", async (t) => {
+  const page = await open(t, "/", { expected: [/status of 503/] });
+  await page.route(/\/events/, (route) => route.fulfill({ status: 503, contentType: "application/problem+json", body: "{}" }));
+  const refused = page.waitForResponse((answer) => answer.status() === 503);
+  await page.goto(`${server.url}/tasks/order-stuck`);
+  await refused;
+  await page.getByText("Current", { exact: true }).waitFor();
+  await server.call("POST", "/v1/tasks/order-stuck/close", { reason: "looked at" });
+  await page.locator(".page-head").getByText("closed").waitFor();
+  await server.call("POST", "/v1/tasks/order-stuck/reopen", { reason: "looked at" });
+});
+
+test("a task that was processed, and is undone then, is followed", async (t) => {
+  await server.call("POST", "/v1/tasks", { workflow: "payout", id: "payout-undone", input: {} });
+  const task = await until("payout-undone", (x) => x.state === "processed");
+  const page = await open(t, `/tasks/${task.id}`);
+  await page.locator(".page-head .state").getByText("processed").waitFor();
+  await server.call("POST", `/v1/tasks/${task.id}/undo`, { reason: "sold twice" });
+  await page.locator(".page-head .state").getByText("compensated").waitFor();
 });
 
 test("when the server is gone, the page says how old it is, and keeps what it shows", async (t) => {

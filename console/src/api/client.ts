@@ -46,6 +46,7 @@ export interface Options {
 }
 
 export async function call<T>(path: string, { method = "GET", body, text, signal, token }: Options = {}): Promise<T> {
+  if (token && !/^[!-~]+$/.test(token)) throw new Problem(0, "bad-token", "This is no token", "This is no token: it has spaces, or characters that no token has. Copy it anew.");
   const headers: Record<string, string> = { Accept: "application/json" };
   if (method !== "GET") headers["Intact-Console"] = "1";
   if (body !== undefined) headers["Content-Type"] = "application/json";
@@ -64,7 +65,8 @@ export async function call<T>(path: string, { method = "GET", body, text, signal
     throw new Problem(0, "unreachable", "The server does not answer", `A proxy answered ${answer.status} in its place.`);
   }
   heard();
-  if (answer.status === 401 && !token) signedOut.value += 1;
+  const isSigningIn = method === "POST" && path === "/v1/session"; // a code that is refused ends no session
+  if (answer.status === 401 && !isSigningIn) signedOut.value += 1;
   if (!answer.ok) throw await problemOf(answer);
   return (answer.status === 204 ? undefined : await answer.json()) as T;
 }

@@ -20,8 +20,14 @@ function keep(path: string, data: unknown) {
   if (kept.size > KEPT) kept.delete(kept.keys().next().value as string);
 }
 
+const others = new Set<() => void>();
+
+// What else is kept of the one who is signed in, as texts that are not stored yet.
+export const onForget = (forget: () => void) => void others.add(forget);
+
 export function forgetAll() {
   kept.clear();
+  for (const forget of others) forget();
 }
 
 export function useResource<T>(path: string | null, every = 0): Resource<T> {

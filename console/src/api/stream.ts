@@ -8,11 +8,14 @@ export const streaming = signal<"off" | "opening" | "open" | "lost">("off");
 
 export interface Handlers {
   onOpen?: () => void;
+  onRefused: () => void; // reads what the page shows: that tells whether one is signed out, or there is no server, or no stream alone
   latestOnly?: string; // events of this name that come fast one after the other: the latest counts, the others are not even parsed
   on: Record<string, (data: unknown, event: MessageEvent) => void>;
 }
 
 const APART = 200; // between two of those
+const AGAIN = 3000; // after a refusal; twice as long after each further one
+const AGAIN_MAX = 60_000;
 
 export function useStream(path: string | null, handlers: Handlers) {
   const latest = useRef(handlers);
@@ -20,6 +23,7 @@ export function useStream(path: string | null, handlers: Handlers) {
   useEffect(() => {
     if (!path) return;
     let source: EventSource | undefined;
+    let refusals = 0;
     let again: ReturnType<typeof setTimeout> | undefined;
     let due: ReturnType<typeof setTimeout> | undefined;
     let last: MessageEvent<string> | undefined;
@@ -45,14 +49,20 @@ export function useStream(path: string | null, handlers: Handlers) {
       streaming.value = "opening";
       mine.onopen = () => {
         streaming.value = "open";
+        refusals = 0;
         heard();
         latest.current.onOpen?.();
       };
       mine.onerror = () => {
         if (source !== mine) return;
         streaming.value = "lost";
-        unheard();
-        if (mine.readyState === EventSource.CLOSED) again = setTimeout(open, 3000);
+        if (mine.readyState !== EventSource.CLOSED) {
+          unheard();
+          return;
+        }
+        again = setTimeout(open, Math.min(AGAIN * 2 ** refusals, AGAIN_MAX));
+        refusals += 1;
+        latest.current.onRefused();
       };
       for (const name of Object.keys(latest.current.on)) {
         mine.addEventListener(name, (event) => {

@@ -13,7 +13,7 @@ import { announcement } from "./announce.ts";
 import { useKeys } from "./keys.ts";
 import { PAGES } from "./pages.ts";
 import { navigate, path } from "./router.ts";
-import { can, session, signOut } from "./session.ts";
+import { can, session, signOut, signOutProblem } from "./session.ts";
 import { setTheme, theme, type Theme } from "./theme.ts";
 
 function useBadges(): Record<string, { n: string; isBad: boolean }> {
@@ -68,6 +68,17 @@ function Stale() {
     <p class="stale" role="alert">
       <Icon name="warning" />
       <span>The server does not answer. What is shown is from {moment(heardAt.value, now.value)}, {duration(now.value - heardAt.value)} ago.</span>
+    </p>
+  );
+}
+
+function StillSignedIn() {
+  if (signOutProblem.value === null) return null;
+  return (
+    <p class="stale" role="alert">
+      <Icon name="warning" />
+      <span>You are still signed in: {signOutProblem.value}</span>
+      <Button kind="quiet" onClick={() => void signOut()}>Sign out</Button>
     </p>
   );
 }
@@ -150,6 +161,7 @@ export function Frame({ children }: { children: ComponentChildren }) {
       </div>
       <main id="main" tabIndex={-1}>
         <Stale />
+        <StillSignedIn />
         {children}
       </main>
       {showsKeys && <Keys onClose={() => setShowsKeys(false)} />}

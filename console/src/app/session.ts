@@ -38,15 +38,34 @@ export async function readSession() {
 }
 
 export async function signIn(by: { token: string } | { code: string }) {
-  session.value = await ("token" in by
+  const next = await ("token" in by
     ? call<Session>("/v1/session", { method: "POST", token: by.token })
     : call<Session>("/v1/session", { method: "POST", body: { code: by.code } }));
+  forgetAll();
+  session.value = next;
 }
 
+export const signOutProblem = signal<string | null>(null);
+
 export async function signOut() {
-  await call("/v1/session", { method: "DELETE" });
-  forgetAll();
-  session.value = null;
+  signOutProblem.value = null;
+  try {
+    await call("/v1/session", { method: "DELETE" });
+    forgetAll();
+    session.value = null;
+  } catch (cause) {
+    if (session.peek()) signOutProblem.value = (cause as Error).message;
+  }
+}
+
+// Tabs share the cookie: another one may have signed in somebody else. What is shown is of the one for whom one acts.
+async function lookAgain() {
+  const before = session.peek();
+  if (document.hidden || !before) return;
+  const next = await call<Session>("/v1/session").catch(() => null);
+  if (!next || session.peek() !== before || JSON.stringify(next) === JSON.stringify(before)) return;
+  if (next.name !== before.name) forgetAll();
+  session.value = next;
 }
 
 // A session that ended elsewhere: the next call says so.
@@ -57,4 +76,6 @@ export function watchSession() {
       session.value = null;
     }
   });
+  addEventListener("focus", () => void lookAgain());
+  document.addEventListener("visibilitychange", () => void lookAgain());
 }

@@ -4,6 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { signal } from "@preact/signals";
 import { call, Problem, type Options } from "../api/client.ts";
+import { onForget } from "../api/resource.ts";
 import type { Mistake } from "../api/types.ts";
 import { announce } from "../app/announce.ts";
 import { navigate } from "../app/router.ts";
@@ -15,6 +16,7 @@ import { Icon } from "./icons.tsx";
 import { found, mistakesIn, type Found } from "./mistakes.ts";
 
 const drafts = signal<Record<string, string>>({});
+onForget(() => { drafts.value = {}; });
 
 export type Format = "yaml" | "json";
 export const typeOf = (format: Format) => (format === "yaml" ? "application/yaml" : "application/json");

@@ -5,8 +5,9 @@ import { movesOf, suggestion } from "../src/actions/suggested.ts";
 import { drawnState, isOffered, isUnread, requestBody, stepsFor, taskCommand, VERBS, type VerbName } from "../src/actions/verbs.ts";
 import { match } from "../src/app/router.ts";
 import { allows } from "../src/app/session.ts";
-import type { Task, TaskChange, TaskSummary } from "../src/api/types.ts";
-import { changed, NO_ROWS, ofChosen, refreshed, withPage } from "../src/pages/tasks/model.ts";
+import type { AlertPage, Stats, Task, TaskChange, TaskSummary } from "../src/api/types.ts";
+import { concerns } from "../src/pages/overview/concerns.ts";
+import { changed, NO_ROWS, ofChosen, partsOf, refreshed, withPage } from "../src/pages/tasks/model.ts";
 import { timelineOf } from "../src/pages/task/timeline.ts";
 import { STATES } from "../src/ui/filter.ts";
 
@@ -99,6 +100,23 @@ test("a page that is read again changes rows where they are, and counts newer ta
   const after = refreshed(before, [at("c", 3), at("b", 2, "processed"), at("old", 0)]);
   assert.deepEqual(after.tasks.map((t) => [t.id, t.state]), [["b", "processed"], ["a", "pending"]]);
   assert.deepEqual([...after.fresh], ["c"]);
+});
+
+test("trouble of the store at another node is a concern, that of this one is said once", () => {
+  const alerts = { alerts: [{ id: "a", condition: "store_trouble", summary: "the state store of b fails", first_at: "2026-01-31T10:00:00.000Z" }], next: null } as unknown as AlertPage;
+  const said = (trouble: string | null) => concerns({ stats: { trouble, agents: [] } as unknown as Stats, alerts, agents: undefined, nodes: undefined }).map((c) => c.text);
+  assert.deepEqual(said(null), ["The state store of b fails"]);
+  assert.deepEqual(said("disk full"), ["The state store accepts no writes: disk full"]);
+});
+
+test("ids are asked in parts that fit into an address", () => {
+  assert.deepEqual(partsOf([]), []);
+  const short = Array.from({ length: 201 }, (_, n) => `t-${n}`);
+  assert.deepEqual(partsOf(short).map((p) => p.length), [100, 100, 1]);
+  const long = Array.from({ length: 60 }, (_, n) => ":".repeat(126) + String(n).padStart(2, "0"));
+  const parts = partsOf(long);
+  assert.deepEqual(parts.flat(), long);
+  for (const part of parts) assert.ok(new URLSearchParams({ ids: part.join(",") }).toString().length < 4100);
 });
 
 const T = Date.parse("2026-01-31T10:00:00.000Z");

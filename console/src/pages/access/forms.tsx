@@ -3,10 +3,8 @@ import { useState } from "preact/hooks";
 import { call } from "../../api/client.ts";
 import type { CreatedToken, Token } from "../../api/types.ts";
 import { ActionForm } from "../../ui/action_form.tsx";
-import { Button, Copy, Moment } from "../../ui/basics.tsx";
-import { Dialog, Field } from "../../ui/dialog.tsx";
+import { Field } from "../../ui/dialog.tsx";
 import { count } from "../../ui/format.ts";
-import { Icon } from "../../ui/icons.tsx";
 import { commandLine } from "../../ui/shell.ts";
 import { LIMIT_SAYS, LIMITS, newToken, NO_TOKEN, ROLES, tokenFlags, type TokenForm } from "./model.ts";
 
@@ -44,17 +42,6 @@ export function MakeToken({ onClose, onMade }: { onClose: () => void; onMade: (m
       </div>
       <Field label="Valid for" hint="12h, 30d, or never.">{(id, described) => <input id={id} value={form.expires} autocomplete="off" aria-describedby={described} onInput={(e) => set({ expires: e.currentTarget.value })} />}</Field>
     </ActionForm>
-  );
-}
-
-// The only time that the text is seen: no key that is hit by chance closes it.
-export function TokenText({ made, onClose }: { made: CreatedToken; onClose: () => void }) {
-  return (
-    <Dialog title={<>The text of <span class="dialog-of">{made.name}</span></>} isFirm onClose={onClose} foot={<Button kind="primary" onClick={onClose}>I have kept it</Button>}>
-      <p class="note warning"><Icon name="warning" /><span>It is shown this once: the server keeps only a hash of it.</span></p>
-      <div class="secret"><code>{made.token}</code><Copy text={made.token} label="Copy the token" /></div>
-      <p class="muted">{made.expires_at ? <>Valid until <Moment at={made.expires_at} />.</> : "It does not expire."}{made.previous_until && <> The text before is valid until <Moment at={made.previous_until} />.</>}</p>
-    </Dialog>
   );
 }
 

@@ -1,17 +1,17 @@
 // Who may do what: the tokens, and the browsers that are signed in.
 import { useState } from "preact/hooks";
-import { call, type Problem } from "../../api/client.ts";
+import { call } from "../../api/client.ts";
 import { useResource } from "../../api/resource.ts";
 import type { CreatedToken, SignedIn, Token, TokenList } from "../../api/types.ts";
-import { announce } from "../../app/announce.ts";
 import { useKeys } from "../../app/keys.ts";
+import { madeToken } from "../../app/made.tsx";
 import { can, session, signOut } from "../../app/session.ts";
 import { ActionForm } from "../../ui/action_form.tsx";
 import { Age, Button, Empty, Menu, Moment, now, Panel, Shown, Text } from "../../ui/basics.tsx";
 import { count, plural } from "../../ui/format.ts";
 import { Icon } from "../../ui/icons.tsx";
 import { Search } from "../../ui/search.tsx";
-import { DeleteToken, MakeToken, RotateToken, TokenLimits, TokenText } from "./forms.tsx";
+import { DeleteToken, MakeToken, RotateToken, TokenLimits } from "./forms.tsx";
 import { expiryOf } from "./model.ts";
 
 type Act = { kind: "make" } | { kind: "rotate" | "limits" | "delete"; token: Token };
@@ -20,11 +20,10 @@ export default function AccessPage() {
   const tokens = useResource<TokenList>(can("admin") ? "/v1/tokens" : null, 10_000);
   const sessions = useResource<{ sessions: SignedIn[] }>(session.value?.open ? null : "/v1/sessions", 15_000);
   const [act, setAct] = useState<Act | null>(null);
-  const [made, setMade] = useState<CreatedToken | null>(null);
   useKeys({ r: () => { tokens.reload(); sessions.reload(); } });
   const close = () => setAct(null);
   const done = () => { setAct(null); tokens.reload(); };
-  const onMade = (token: CreatedToken) => { setAct(null); setMade(token); tokens.reload(); };
+  const onMade = (token: CreatedToken) => { setAct(null); madeToken.value = token; tokens.reload(); };
   const who = session.value;
   return (
     <div class="page">
@@ -49,7 +48,6 @@ export default function AccessPage() {
       {act?.kind === "rotate" && <RotateToken token={act.token} onClose={close} onMade={onMade} />}
       {act?.kind === "limits" && <TokenLimits token={act.token} onClose={close} onDone={done} />}
       {act?.kind === "delete" && <DeleteToken token={act.token} onClose={close} onDone={done} />}
-      {made && <TokenText made={made} onClose={() => setMade(null)} />}
     </div>
   );
 }
@@ -110,7 +108,7 @@ function Sessions({ list, onChange }: { list: SignedIn[]; onChange: () => void }
           <tr key={s.id}>
             <td><span class="id"><Text>{s.token}</Text></span> {s.current && <span class="chip">this browser</span>}</td>
             <td class="wide-cell"><Text>{s.address}</Text></td><td><Moment at={s.created_at} /> <span class="muted"><Age at={s.created_at} /></span></td><td><Age at={s.expires_at} /></td>
-            <td>{s.current ? <Button kind="quiet" onClick={() => void signOut().catch((cause: Problem) => announce(cause.message))}>Sign out</Button> : <Button kind="quiet" onClick={() => setEnds(s)}>End…</Button>}</td>
+            <td>{s.current ? <Button kind="quiet" onClick={() => void signOut()}>Sign out</Button> : <Button kind="quiet" onClick={() => setEnds(s)}>End…</Button>}</td>
           </tr>
         ))}</tbody>
       </table></div>

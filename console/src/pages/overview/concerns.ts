@@ -10,7 +10,7 @@ export interface Concern {
   since?: string | null;
 }
 
-const SAID_ELSEWHERE = new Set(["task_error", "compensation_failed", "breaker_open", "overdue_no_agent", "store_trouble"]);
+const SAID_ELSEWHERE = new Set(["task_error", "compensation_failed", "breaker_open", "overdue_no_agent"]);
 const FAIR = new Set(["approval_waiting", "token_expires", "schedule_gap", "submission_refused"]);
 
 export function concerns({ stats, alerts, agents, nodes }: {
@@ -37,7 +37,9 @@ export function concerns({ stats, alerts, agents, nodes }: {
       add("bad", `Agent ${agent.agent} is not connected, and ${plural(agent.waiting_tasks, "task waits", "tasks wait")} for it`, `/tasks?agent=${encodeURIComponent(agent.agent)}`, agent.first_submitted_at);
   }
   for (const alert of alerts?.alerts ?? []) {
-    if (!SAID_ELSEWHERE.has(alert.condition)) add(FAIR.has(alert.condition) ? "fair" : "bad", capital(alert.summary), `/alerts?alert=${encodeURIComponent(alert.id)}`, alert.first_at);
+    // stats are of the node that answers, alerts of all
+    const isSaid = SAID_ELSEWHERE.has(alert.condition) || (alert.condition === "store_trouble" && stats.trouble);
+    if (!isSaid) add(FAIR.has(alert.condition) ? "fair" : "bad", capital(alert.summary), `/alerts?alert=${encodeURIComponent(alert.id)}`, alert.first_at);
   }
   return found.sort((a, b) => Number(a.grade === "fair") - Number(b.grade === "fair"));
 }

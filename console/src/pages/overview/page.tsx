@@ -17,14 +17,14 @@ export default function OverviewPage() {
   const alerts = useResource<AlertPage>("/v1/alerts?state=open&limit=50", 10_000);
   const agents = useResource<AgentList>("/v1/agents", 10_000);
   const nodes = useResource<NodeList>("/v1/nodes", 10_000);
-  useStream("/v1/events?state=error", { on: { task: () => { stats.reload(); alerts.reload(); } } });
+  useStream("/v1/events?state=error", { onRefused: stats.reload, on: { task: () => { stats.reload(); alerts.reload(); } } });
   const found = stats.data && concerns({ stats: stats.data, alerts: alerts.data, agents: agents.data, nodes: nodes.data });
   return (
     <div class="page overview">
       <header class="page-head"><h1>Overview</h1></header>
       <Shown of={stats} rows={8}>{(s) => (
         <>
-          <Health concerns={found ?? []} isWhole={Boolean(alerts.data && agents.data && nodes.data)} />
+          <Health concerns={found ?? []} isWhole={[alerts, agents, nodes].every((r) => r.data && !r.problem)} unread={[alerts, agents, nodes].find((r) => r.problem)?.problem?.message ?? null} />
           <States stats={s} />
           <LastHour overview={overview} />
           <div class="columns">
@@ -45,12 +45,14 @@ export default function OverviewPage() {
   );
 }
 
-function Health({ concerns: list, isWhole }: { concerns: Concern[]; isWhole: boolean }) {
+function Health({ concerns: list, isWhole, unread }: { concerns: Concern[]; isWhole: boolean; unread: string | null }) {
   const isBad = list.some((c) => c.grade === "bad");
-  const title = list.length > 0 ? (list.length === 1 ? "1 thing needs attention" : `${list.length} things need attention`) : isWhole ? "All is well" : "Looking…";
+  const title = list.length > 0 ? (list.length === 1 ? "1 thing needs attention" : `${list.length} things need attention`) : isWhole ? "All is well" : unread ? "Not all could be read" : "Looking…";
+  const isUnknown = list.length === 0 && !isWhole;
   return (
-    <section class={`health ${list.length === 0 ? "good" : isBad ? "bad" : "fair"}`} aria-live="polite">
-      <div class="health-head"><StateSign state={list.length === 0 ? "processed" : isBad ? "error" : "doubt"} /><h2>{title}</h2></div>
+    <section class={`health ${isUnknown && unread ? "fair" : list.length === 0 ? "good" : isBad ? "bad" : "fair"}`} aria-live="polite">
+      <div class="health-head"><StateSign state={isUnknown ? "doubt" : list.length === 0 ? "processed" : isBad ? "error" : "doubt"} /><h2>{title}</h2></div>
+      {unread && <p class="muted"><Text>{unread}</Text></p>}
       {list.length > 0 && (
         <ul class="concerns">
           {list.map((c) => (

@@ -3,7 +3,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Problem, taskPath } from "../../api/client.ts";
 import { useDefinition } from "../../api/definition.ts";
 import { useResource } from "../../api/resource.ts";
-import { useStream } from "../../api/stream.ts";
+import { streaming, useStream } from "../../api/stream.ts";
 import type { Task, Why, Workflow } from "../../api/types.ts";
 import { TaskAction } from "../../actions/task.tsx";
 import { isOffered, VERBS, type Arguments, type VerbName } from "../../actions/verbs.ts";
@@ -19,17 +19,27 @@ import { StepPanel } from "./step.tsx";
 import { TimelinePanel } from "./timeline.tsx";
 import { WhyCard } from "./why.tsx";
 
+const LOOK_AGAIN = 10_000; // while there is no stream
 const WHY_APART = 1000; // a task that changes all the time is not asked why each time
 
 export default function TaskOnePage({ id }: { id: string }) {
   const record = useResource<Task>(taskPath(id), 0);
   const task = record.data;
   const why = useResource<Why>(task ? `${taskPath(id)}/why` : null, 15_000);
-  useStream(task ? `${taskPath(id)}/events` : null, {
+  // The stream of a task that has ended is over: one that is undone afterwards gets another.
+  const hasEnded = task?.state === "processed" || task?.state === "compensated";
+  useStream(task && !hasEnded ? `${taskPath(id)}/events` : null, {
     onOpen: () => why.reload(),
+    onRefused: () => record.reload(),
     latestOnly: "task",
     on: { task: (data) => record.replace(data as Task), progress: (data) => beat(data as Beat), end: () => why.reload() },
   });
+  const isLive = streaming.value === "open";
+  useEffect(() => {
+    if (isLive) return;
+    const timer = setInterval(() => { if (!document.hidden) record.reload(); }, LOOK_AGAIN);
+    return () => clearInterval(timer);
+  }, [id, isLive]);
   const beat = (b: Beat) => {
     if (!record.data) return;
     record.replace({

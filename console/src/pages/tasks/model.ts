@@ -31,7 +31,7 @@ export function changed(rows: Rows, changes: TaskChange[], isFresh: (change: Tas
   return { ...rows, tasks, fresh };
 }
 
-// The newest page, read again: rows that are known are as it says, and tasks that are newer than the first row are counted.
+// Tasks that were read again: rows that are known are as they say, and tasks that are newer than the first row are counted.
 export function refreshed(rows: Rows, page: TaskSummary[]): Rows {
   const by = new Map(page.map((t) => [t.id, t]));
   const newest = rows.tasks[0]?.submitted_at ?? "";
@@ -47,6 +47,25 @@ export function ofChosen(tasks: TaskSummary[], ids: ReadonlySet<string>): TaskFi
   const found = tasks.filter((t) => ids.has(t.id));
   const states = found.length < ids.size ? [...STATES] : STATES.filter((s) => found.some((t) => t.state === s));
   return { ...NO_FILTER, states, ids: [...ids] };
+}
+
+const IDS = 100; // in one question
+const IDS_SIZE = 4000; // so that its address stays shorter than servers take
+
+// The ids, in parts for one question each.
+export function partsOf(ids: string[]): string[][] {
+  const parts: string[][] = [];
+  let size = IDS_SIZE;
+  for (const id of ids) {
+    const more = encodeURIComponent(id).length + 3; // its comma is %2C
+    if (size + more > IDS_SIZE || (parts.at(-1)?.length ?? 0) === IDS) {
+      parts.push([]);
+      size = 0;
+    }
+    parts.at(-1)?.push(id);
+    size += more;
+  }
+  return parts;
 }
 
 export function withPage(rows: Rows, page: { tasks: TaskSummary[]; next: string | null }): Rows {

@@ -13,9 +13,9 @@ import { fromQuery, isEmpty, NO_FILTER, toFlags, toQuery, type TaskFilter } from
 import { count, plural } from "../../ui/format.ts";
 import { commandLine } from "../../ui/shell.ts";
 import { plain } from "../../ui/visible.ts";
-import { Windowed } from "../../ui/window.tsx";
+import { rangeOf, Windowed } from "../../ui/window.tsx";
 import { Filters } from "./filters.tsx";
-import { changed, NO_ROWS, ofChosen, refreshed, withPage, type Rows } from "./model.ts";
+import { changed, NO_ROWS, ofChosen, partsOf, refreshed, withPage, type Rows } from "./model.ts";
 
 const ROW = 45;
 const PAGE = 200;
@@ -72,6 +72,7 @@ export default function TasksPage() {
   // Changes are shown a few times a second, however many there are.
   useStream(can("read") ? streamPath(filter) : null, {
     onOpen: () => { if (rows.tasks.length > 0 && scrollY < 200) reload(); },
+    onRefused: () => lookAgain(),
     on: { task: (data) => void waiting.current.push(data as TaskChange), gap: () => reload() },
   });
   useEffect(() => {
@@ -84,14 +85,23 @@ export default function TasksPage() {
     return () => clearInterval(timer);
   }, [text]);
 
-  // Streams tell of the changes of one node only: the newest page is read now and then for those of the others.
+  // Streams tell of the changes of one node only. For those of the others the newest page is read now and then, and the
+  // rows that are in view or chosen.
+  const lookAgain = () => {
+    const ask = (asked: URLSearchParams) => call<TaskPage>(`/v1/tasks?${asked}`).then((page) => { if (textNow.current === text) setRows((was) => refreshed(was, page.tasks)); }, () => {});
+    const newest = toQuery(filter, Date.now());
+    newest.set("limit", "50");
+    void ask(newest);
+    const { first, last } = rangeOf(Math.max(0, -(list.current?.getBoundingClientRect().top ?? 0)), innerHeight, ROW, rows.tasks.length);
+    const ids = rows.tasks.filter((t, n) => (n >= first && n < last) || chosen.has(t.id)).map((t) => t.id);
+    for (const part of partsOf(ids)) void ask(new URLSearchParams({ ids: part.join(","), limit: String(part.length) }));
+  };
+  const textNow = useRef(text); // the answer to an earlier filter is dropped
+  textNow.current = text;
+  const latestLook = useRef(lookAgain);
+  latestLook.current = lookAgain;
   useEffect(() => {
-    const timer = setInterval(() => {
-      if (document.hidden) return;
-      const asked = toQuery(filter, Date.now());
-      asked.set("limit", "50");
-      call<TaskPage>(`/v1/tasks?${asked}`).then((page) => setRows((was) => refreshed(was, page.tasks)), () => {});
-    }, LOOK_AGAIN);
+    const timer = setInterval(() => { if (!document.hidden) latestLook.current(); }, LOOK_AGAIN);
     return () => clearInterval(timer);
   }, [text]);
 
