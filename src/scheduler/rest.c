@@ -1,8 +1,7 @@
 /* Commands for items at rest: late results, verbs of operators, and what children of items tell
- * that were left by hand. The row of the item is read and
- * put into a slot, where the event finds it like an item that has just come to rest (item_hold).
- * The change that follows writes the row again, and frees the slot. items.c reads and lands the
- * rows; commands.c calls. */
+ * that were left by hand. The row of the item is read and put into a slot, where the event finds it
+ * like an item that has just come to rest (item_hold). The change that follows writes the row
+ * again, and frees the slot. items.c reads and lands the rows; commands.c calls. */
 
 #include "core/items.h"
 #include "scheduler/job.h"

@@ -340,6 +340,60 @@ static void operators_reach_items_at_rest(void **state)
     EXPECT_TEXT(&r, "entries.0.step", "pack.0");
 }
 
+/* The token of the request with that idempotency key; the caller frees it. */
+static char *token_for(const struct reply *r, const char *key)
+{
+    char path[60];
+
+    for (int i = 0; i < 3; i++) {
+        (void)snprintf(path, sizeof path, "requests.%d.idempotency_key", i);
+        if (strcmp(text_at(r, path), key) != 0)
+            continue;
+        (void)snprintf(path, sizeof path, "requests.%d.token", i);
+        return strdup(text_at(r, path));
+    }
+    CHECK(false, "no request has the key %s", key);
+    return NULL;
+}
+
+/* One call stops the task, brings a result again for an item at rest, whose row has to be read, and
+ * asks for work, for which items of the task were waiting. */
+static void a_task_that_stops_while_a_row_is_read_starts_nothing(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    (void)define(&node, "beside",
+                 LIST "\"concurrency\": 2," WHAT
+                      ", {\"name\": \"other\", \"after\": [], \"agent\": \"s\", \"action\": \"do\","
+                      " \"undo\": \"none\", \"on_failure\": \"hold\", \"input\": null,"
+                      " \"retry\": {\"attempts\": 1}}]");
+    order_lines("beside", "i-18", 6, -1);
+    post(&node, &r, "/v1/agents/s/work", "{\"instance\": \"i\", \"max\": 3, \"wait\": \"5s\"}");
+    EXPECT(&r, 200);
+    char *other = token_for(&r, "i-18/other");
+    char *first = token_for(&r, "i-18/pack.0");
+    char *second = token_for(&r, "i-18/pack.1");
+    hand_in(&node, "s", "i", first, "\"output\": {\"id\": 0}", "accepted");
+    hand_in(&node, "s", "i", second, "\"output\": {\"id\": 1}", "accepted");
+    post(
+        &node, &r, "/v1/agents/s/work",
+        "{\"instance\": \"i\", \"max\": 5, \"results\": [{\"token\": \"%s\", \"error\": {\"code\": "
+        "\"no\", \"message\": \"no\", \"retryable\": false, \"effect\": \"none\"}}, {\"token\": "
+        "\"%s\", \"output\": {\"id\": 0}}]}",
+        other, first);
+    EXPECT(&r, 200);
+    CHECK(raw_is(&r, "requests", "[]"), "a task in error starts nothing");
+    wait_for_state(&node, "i-18", "error");
+    expect_verb("i-18", "skip", "\"step\": \"other\"", 200);
+    serve_until(ledger_new(), "i-18", "processed");
+    task_of(&node, &r, "i-18");
+    assert_int_equal(int_at(&r, "steps.0.items.completed"), 6);
+    free(other);
+    free(first);
+    free(second);
+}
+
 /* Nothing is taken twice under two keys, and all that was taken is put back. */
 static void a_server_that_is_killed_loses_no_item(void **state)
 {
@@ -651,6 +705,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(with_continue_all_are_tried),
         cmocka_unit_test(the_output_has_the_item_that_ended_last),
         cmocka_unit_test(a_late_result_of_an_item_at_rest_settles_its_doubt),
+        cmocka_unit_test(a_task_that_stops_while_a_row_is_read_starts_nothing),
         cmocka_unit_test(a_server_that_is_killed_loses_no_item),
         cmocka_unit_test(operators_reach_single_items),
         cmocka_unit_test(operators_reach_items_at_rest),
