@@ -675,9 +675,43 @@ static void no_statement_looks_at_what_it_need_not(void **state)
     }
 }
 
+/* All that wait, wait for one agent: by the statistics, any row may be the first that fits. */
+static void the_queue_of_one_agent_is_not_read_for_others(void **state)
+{
+    const struct slice agents[] = {SLICE("agent-1"), SLICE("agent-2"), SLICE("agent-9")};
+    struct survey v = {.lease = SLICE("node/n1"),
+                       .owner = SLICE("n1/1"),
+                       .leads = true,
+                       .length_ms = 3000,
+                       .agents = agents,
+                       .agent_count = COUNT_OF(agents)};
+    static const char *const modes[] = {"force_custom_plan", "force_generic_plan"};
+    PGconn *conn = PQconnectdb(cluster_conninfo());
+    (void)state;
+
+    furnish("queue", false, false);
+    run(conn, "DELETE FROM queue.task WHERE state <> 'processed'");
+    run(conn, "UPDATE queue.task SET state = 'pending', waiting_for = 'agent-9', ended_at = NULL, "
+              "doc = '{\"steps\":[]}'");
+    run(conn, "VACUUM (FULL, ANALYZE) queue.task"); /* many rows in a page: reading on is cheap */
+    PQfinish(conn);
+    for (size_t i = 0; i < COUNT_OF(modes); i++) {
+        struct world w = {0};
+        open_with(&w, "queue", modes[i]);
+        w.seen = (struct seen){0};
+        must(w.s->ops->nodes->survey(w.s, &v, &w.a, &w.e), &w);
+        CHECK(!v.waiting[0] && !v.waiting[1] && v.waiting[2], "survey");
+        looked(&w, "survey beside a long queue", 20);
+        w.s->ops->close(w.s);
+        arena_fini(&w.a);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(no_statement_looks_at_what_it_need_not)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(no_statement_looks_at_what_it_need_not),
+                                       cmocka_unit_test(
+                                           the_queue_of_one_agent_is_not_read_for_others)};
 
     return cmocka_run_group_tests_name("plans", tests, NULL, NULL);
 }

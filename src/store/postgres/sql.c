@@ -714,8 +714,10 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "(SELECT t.rank FROM " CLAIMABLE "'time' ORDER BY t.rank, t.seq LIMIT 1), "
             "(SELECT wake_at FROM ~task WHERE wake_at IS NOT NULL ORDER BY wake_at, seq LIMIT 1), "
             "ARRAY(SELECT w.nth FROM unnest($4::text[]) WITH ORDINALITY AS w(agent, nth) "
-            /* OFFSET: for each agent a look into the index, and no join with all that waits */
-            "WHERE EXISTS (SELECT 1 FROM " CLAIMABLE "w.agent OFFSET 0)), "
+            /* OFFSET: a look into the index for each agent, and no join with all that waits. The
+             * order keeps the planner from reading all tasks where most wait for one agent. */
+            "WHERE EXISTS (SELECT 1 FROM " CLAIMABLE "w.agent "
+            "ORDER BY t.waiting_for, t.rank, t.seq LIMIT 1 OFFSET 0)), "
             SCHEDULERS("$2", "<>") ", " SCHEDULERS("$2", "<") ", "
             "EXISTS (SELECT 1 FROM (SELECT seq FROM ~outbox ORDER BY seq LIMIT 1) AS o), "
             "EXISTS (SELECT 1 FROM ~submission WHERE refused_at IS NULL), "
