@@ -60,7 +60,7 @@ enum {
     IDENTITY_VERSION = 3,        /* from which on the file knows which one it is */
     APPLICATION_ID = 0x496e7463, /* "Intc" */
     SECRET_SIZE = 32,
-    CHECKPOINT_FRAMES = 4096,         /* of a page each: at 16 MiB of WAL it is worth the stall */
+    CHECKPOINT_FRAMES = 1024,         /* of a page each: it holds up all commits for some 5 ms */
     WAL_SIZE_KEPT = 64 * 1024 * 1024, /* a longer WAL is cut when it starts anew */
     WAL_FRAME_SIZE = 4096 + 24,
     CHECKPOINT_URGENT_FRAMES = 16384, /* from so many on it is waited for ... */
