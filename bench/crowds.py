@@ -338,7 +338,13 @@ class Others:
     def measure(self, seconds):
         took = {"submit": [], "result": [], "overdue": []}
         end = time.monotonic() + seconds
-        threads = [threading.Thread(target=f, args=(took[k], end)) for k, f in (("submit", self.submit), ("result", self.work), ("overdue", self.overdue))]
+
+        def as_if_elsewhere(f, *args):
+            # These clients, too, are on other machines: what they wait for a processor of this one is not the server's doing.
+            os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+            f(*args)
+
+        threads = [threading.Thread(target=as_if_elsewhere, args=(f, took[k], end)) for k, f in (("submit", self.submit), ("result", self.work), ("overdue", self.overdue))]
         for t in threads:
             t.start()
         for t in threads:
