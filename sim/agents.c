@@ -16,6 +16,7 @@
 #include "sim/ledger.h"
 #include "sim/long.h"
 #include "sim/outage.h"
+#include "sim/rests.h"
 #include "sim/weather.h"
 #include "sim/world.h"
 
@@ -204,7 +205,7 @@ static void behave(struct gig *g)
         return;
     if (chance(weather.slow))
         takes = spread(1, 2 * left);
-    if (chance(weather.hangs)) {
+    if (chance(weather.hangs) || rests_are_late(g)) {
         hangs(g, left);
         return;
     }

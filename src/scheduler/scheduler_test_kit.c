@@ -36,6 +36,7 @@ static bool on_work_answer(void *arg, struct work *w)
     s->call_answered = true;
     if (w->result_count > 0)
         s->status = w->results[0].status;
+    s->undecided = w->result_count > 0 && w->results[0].undecided;
     if (s->client_gone)
         return false;
     if (s->requests == 0 && w->request_count > 0)

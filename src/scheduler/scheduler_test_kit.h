@@ -35,7 +35,8 @@ struct stage {
     struct slice token;       /* of the first request */
     struct slice idempotency_key; /* of the last one ... */
     uint32_t attempt;
-    enum result_status status; /* of the last result */
+    enum result_status status; /* of the last result ... */
+    bool undecided;            /* ... which has none */
     int64_t now;
     bool asleep; /* until an event arrives */
     uint64_t turns;
