@@ -8,7 +8,7 @@
 #include "sim/people.h"
 #include "sim/world.h"
 
-enum { LATE = 12, RASH = 60, FALLS_ASLEEP = 12, UNDOES = 8 }; /* per cent */
+enum { LATE = 25, RASH = 75, FALLS_ASLEEP = 12, UNDOES = 6 }; /* per cent */
 
 static struct prng own;
 
@@ -54,7 +54,7 @@ struct pick {
 static void see_at_rest(const struct item_life *l, void *arg)
 {
     struct pick *p = arg;
-    uint32_t worth = l->row_doubt ? 4 : 1;
+    uint32_t worth = l->row_doubt ? 9 : 1;
 
     if (l->row == 0 || l->at_work
         || list_of_unit(l->unit) != p->t->items[step_of_unit(l->unit)]->list)
@@ -73,6 +73,20 @@ static int node_to_ask(void)
     return ANY_NODE;
 }
 
+static void undoes(void *arg, uint64_t n)
+{
+    (void)n;
+    if (!world.calm)
+        people_want(arg, ASK_UNDO, -1, node_to_ask());
+}
+
+static void resolves(struct subject *t, uint32_t unit)
+{
+    people_want(t, ASK_RESOLVE, (int)unit, node_to_ask());
+    if (prng_chance(&own, 60))
+        later(100 + prng_below(&own, 8000), undoes, t, 0);
+}
+
 static void acts_on(struct subject *t)
 {
     static const enum ask_kind verbs[] = {ASK_RETRY, ASK_SKIP, ASK_SUPPLY, ASK_CORRECT};
@@ -83,8 +97,8 @@ static void acts_on(struct subject *t)
             lives_walk(t, i, see_at_rest, &p);
     if (prng_chance(&own, UNDOES))
         people_want(t, ASK_UNDO, -1, node_to_ask());
-    else if (p.item && p.item->row_doubt && prng_chance(&own, 70))
-        people_want(t, ASK_RESOLVE, (int)p.item->unit, node_to_ask());
+    else if (p.item && p.item->row_doubt && prng_chance(&own, 85))
+        resolves(t, p.item->unit);
     else if (p.item)
         people_want(t, verbs[prng_below(&own, COUNT_OF(verbs))], (int)p.item->unit, node_to_ask());
 }
@@ -108,7 +122,7 @@ static void looks(void *arg, uint64_t n)
         node_suspend(sleeper, 4000 + prng_below(&own, 16000));
     if (t->seen.revision != 0 && t->lives && !t->parent)
         acts_on(t);
-    later(500 + prng_below(&own, 5000), looks, arg, n);
+    later(200 + prng_below(&own, 2000), looks, arg, n);
 }
 
 void rests_begin(void)

@@ -85,14 +85,29 @@ static bool last_happened_after_all(void)
 
 static bool row_was_older(void)
 {
-    return met(COVER_ITEM_ROW_OLDER);
+    return met(COVER_ITEM_ROW_OLDER) && item_begun(FEW - 1, DIRECTION_UNDO);
+}
+
+static void wants_pause(void)
+{
+    people_want(the_task(), ASK_PAUSE, -1, ANY_NODE);
+}
+
+static bool other_is_undone(void)
+{
+    return the_item(FEW - 3)->row_state == STEP_UNDONE;
+}
+
+static void wants_resume(void)
+{
+    people_want(the_task(), ASK_RESUME, -1, ANY_NODE);
 }
 
 static struct node *loser; /* the node that loses the task */
 
-static bool first_is_in_doubt(void)
+static bool second_is_in_doubt(void)
 {
-    return the_item(0) && the_item(0)->row_doubt && begun(1, DIRECTION_FORWARD, 1) && the_owner();
+    return the_item(1) && the_item(1)->row_doubt && begun(1, DIRECTION_FORWARD, 1) && the_owner();
 }
 
 /* Another node undoes the task meanwhile. */
@@ -106,9 +121,9 @@ static void owner_is_suspended(void)
     people_want(the_task(), ASK_CANCEL, -1, other);
 }
 
-static bool first_is_undone(void)
+static bool second_is_undone(void)
 {
-    return the_item(0)->row_state == STEP_UNDONE;
+    return the_item(1)->row_state == STEP_UNDONE;
 }
 
 static void results_go_to_the_loser(void)
@@ -180,8 +195,8 @@ static void few_went_back(void)
 
 static void nothing_is_left(void)
 {
-    scene_must(the_item(0)->ledger.tombstone, "what was in doubt was undone");
-    scene_must(the_item(1)->ledger.undos == 1, "what was done was undone");
+    scene_must(the_item(0)->ledger.undos == 1, "what was done was undone");
+    scene_must(the_item(1)->ledger.tombstone, "what was in doubt was undone");
 }
 
 static void many_went_back(void)
@@ -419,7 +434,10 @@ const struct scene scenes_of_items[] = {
                    .until = last_may_be_resolved,
                    .then = last_is_resolved_rashly},
                   {.what = "it took effect after all", .until = last_happened_after_all},
-                  {.what = "a row of an item in work was read", .until = row_was_older}},
+                  {.what = "a row of an item in work was read",
+                   .until = row_was_older,
+                   .then = wants_pause},
+                  {.what = "that item is undone", .until = other_is_undone, .then = wants_resume}},
         .end = TASK_COMPENSATED,
         .fates = {{STEP_UNDONE, "", NOTHING}, {STEP_FAILED, "F", NOTHING}},
         .expect = few_went_back,
@@ -432,15 +450,15 @@ const struct scene scenes_of_items[] = {
         .flow = {.step_count = 2,
                  .steps = {{LIST(2, 1, UNDO_CALL), .items_go_on = true, .complete_by_ms = 2000},
                            {.undo = UNDO_NONE, .complete_by_ms = 10 * MS_PER_MIN}}},
-        .parts = {{.step = UNIT_OF(0, 0),
+        .parts = {{.step = UNIT_OF(0, 1),
                    .direction = DIRECTION_FORWARD,
                    .act = {SAYS_DONE, .takes = 20000, .past = true}},
                   {.step = 1, .act = {SAYS_NOTHING, .takes = 100}}},
         .beats = {{.what = "an item is in doubt, and a step runs",
-                   .until = first_is_in_doubt,
+                   .until = second_is_in_doubt,
                    .then = owner_is_suspended},
                   {.what = "the item is undone",
-                   .until = first_is_undone,
+                   .until = second_is_undone,
                    .then = results_go_to_the_loser},
                   {.what = "its row was newer than the task", .until = row_was_newer}},
         .end = TASK_COMPENSATED,

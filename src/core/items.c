@@ -493,7 +493,8 @@ static void settle_back(struct decision *d, uint16_t step)
         if (!step_is_open(item) && (is_left(item) || is_back_for_nothing(&d->w->steps[u], item)))
             comes_to_rest(d, u);
     }
-    if (s->state == STEP_UNDOING && !step_needs_undo(ws, s))
+    /* One that still runs, while an operator undid another by hand, may take effect. */
+    if (s->state == STEP_UNDOING && !step_needs_undo(ws, s) && s->items->tally.used == 0)
         step_move(s, STEP_UNDONE);
 }
 
@@ -749,6 +750,8 @@ bool items_valid(const struct workflow *w, const struct task *t, uint16_t step)
         return false;
     if (s->state == STEP_COMPLETED && !s->supplied)
         return in->completed + in->failed + in->skipped == in->list.count;
+    if (s->state == STEP_UNDONE && in->tally.open > 0)
+        return false;
     if (s->state == STEP_UNDONE) /* L2: a late result may have told of items afterwards */
         return in->to_undo + in->tally.to_undo <= in->contradicted + in->tally.contradicted;
     return true;

@@ -132,7 +132,9 @@ static void an_item_that_is_being_undone_is_not_brought_back_from_its_row(void *
     hand_in(&s, done(late), NULL, RESULT_LATE);
     hand_in(&s, done(third), NULL, RESULT_ACCEPTED);
     struct slice fourth = take(&s, "ag", "t-0/p.4/undo");
+    asks(&s, c, ASK_PAUSE, NULL); /* nothing is brought back as soon as it could be */
     hand_in(&s, done(second), NULL, RESULT_ACCEPTED);
+    asks(&s, c, ASK_RESUME, NULL);
     serve(&s, "t-0/p.1/undo");
     serve(&s, "t-0/p.0/undo");
     hand_in(&s, done(fourth), NULL, RESULT_ACCEPTED);
