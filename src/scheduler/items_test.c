@@ -282,6 +282,15 @@ static enum err read_nothing(struct store *store, struct item_read *r, struct ar
     return err;
 }
 
+static enum err read_fails(struct store *store, struct item_read *r, struct arena *a,
+                           struct error *e)
+{
+    if (bad_reads == 0)
+        return worked.read(store, r, a, e);
+    bad_reads--;
+    return error_set(e, ERR_IO, "a test");
+}
+
 /* The next `count` reads of items are spoiled. */
 static void spoil_reads(struct stage *at, unsigned count,
                         enum err (*read)(struct store *, struct item_read *, struct arena *,
@@ -351,6 +360,29 @@ static void a_row_that_is_missing_has_the_task_read_again(void **state)
     stage_end(&s);
 }
 
+/* The task is in memory for the result alone, whose caller is told to try again. */
+static void a_task_whose_items_cannot_be_read_leaves_memory(void **state)
+{
+    (void)state;
+
+    stage_begin(&s);
+    stage_define(&s, "w", "\"steps\":[" PACK(HOLDS) "]");
+    stage_until_answered(&s, stage_submit(&s, "w", SLICE("{}")));
+    struct slice first = take(&s, "ag", "t-0/p.0");
+    hand_in(&s, done(first), NULL, RESULT_ACCEPTED);
+    hand_in(&s, failed(take(&s, "ag", "t-0/p.1")), NULL, RESULT_ACCEPTED);
+    stage_pass(&s, 1000);
+    CHECK(s.ended_in == TASK_ERROR && stage_stats(&s).live == 0, "it has left memory");
+    spoil_reads(&s, 1, read_fails);
+    stage_call(&s, call_with(done(first), NULL));
+    CHECK(s.troubles == 1, "the read failed");
+    stage_pass(&s, 1000);
+    CHECK(stage_stats(&s).live == 0, "it has left memory again");
+    hand_in(&s, done(first), NULL, RESULT_REPEATED);
+    s.store->ops = works;
+    stage_end(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -359,6 +391,7 @@ int main(void)
         cmocka_unit_test(an_item_is_not_left_out_for_rows_that_are_being_read),
         cmocka_unit_test(a_row_that_is_newer_than_its_task_has_the_task_read_again),
         cmocka_unit_test(a_row_that_is_missing_has_the_task_read_again),
+        cmocka_unit_test(a_task_whose_items_cannot_be_read_leaves_memory),
         cmocka_unit_test(a_result_is_not_lost_while_its_row_cannot_be_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
