@@ -383,6 +383,31 @@ static void a_task_whose_items_cannot_be_read_leaves_memory(void **state)
     stage_end(&s);
 }
 
+/* The list ends by what the scheduler decides about an answer, while an agent waits for the next
+ * step. */
+static void the_next_step_waits_for_the_outputs_of_a_list(void **state)
+{
+    (void)state;
+
+    stage_begin(&s);
+    stage_define(&s, "w",
+                 "\"steps\":[{\"name\":\"p\",\"for_each\":[0],\"max_items\":5,\"agent\":\"ag\","
+                 "\"action\":\"x\",\"undo\":\"none\",\"repeat\":{\"until\":\".output.id == 1\","
+                 "\"every\":\"1m\",\"for\":\"1h\"}},{\"name\":\"n\",\"agent\":\"other\","
+                 "\"action\":\"x\",\"undo\":\"none\",\"input\":\"${ .steps.p.output }\"}]");
+    stage_until_answered(&s, stage_submit(&s, "w", SLICE("{}")));
+    struct slice token = take(&s, "ag", "t-0/p.0");
+    scheduler_work(s.scheduler, stage_call_of("other", 1));
+    s.asleep = false;
+    stage_turn(&s);
+    s.requests = 0;
+    hand_in(&s, done(token), NULL, RESULT_ACCEPTED);
+    while (s.requests == 0)
+        stage_turn(&s);
+    CHECK(slice_is(s.input, "[{\"id\":1}]"), "%.*s", SLICE_ARG(s.input));
+    stage_end(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -392,6 +417,7 @@ int main(void)
         cmocka_unit_test(a_row_that_is_newer_than_its_task_has_the_task_read_again),
         cmocka_unit_test(a_row_that_is_missing_has_the_task_read_again),
         cmocka_unit_test(a_task_whose_items_cannot_be_read_leaves_memory),
+        cmocka_unit_test(the_next_step_waits_for_the_outputs_of_a_list),
         cmocka_unit_test(a_result_is_not_lost_while_its_row_cannot_be_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

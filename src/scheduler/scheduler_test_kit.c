@@ -43,6 +43,7 @@ static bool on_work_answer(void *arg, struct work *w)
         s->token = arena_copy(&s->arena, w->requests[0].token);
     for (size_t i = 0; i < w->request_count; i++) {
         s->idempotency_key = arena_copy(&s->arena, w->requests[i].idempotency_key);
+        s->input = arena_copy(&s->arena, w->requests[i].input);
         s->attempt = w->requests[i].attempt;
     }
     s->requests += w->request_count;

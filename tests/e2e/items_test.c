@@ -742,6 +742,12 @@ static void a_bad_list_fails_the_step(void **state)
         buf_str(&many, i ? ",1" : "1");
     buf_byte(&many, ']');
     expect_bad_list("i-10", many.ptr, "10001");
+    buf_str(&large, "{\"workflow\": \"any\", \"id\": \"i-14\", \"input\": {\"lines\": [\"");
+    while (large.len < 5 << 20)
+        buf_byte(&large, 'x');
+    buf_str(&large, "\"]}}");
+    post(&node, &r, "/v1/tasks", "%s", large.ptr);
+    EXPECT(&r, 413);
     post(&node, &r, "/v1/tasks",
          "{\"workflow\": \"any\", \"id\": \"i-11\", \"input\": {\"lines\": []}}");
     EXPECT(&r, 201);
