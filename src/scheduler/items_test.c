@@ -408,6 +408,33 @@ static void the_next_step_waits_for_the_outputs_of_a_list(void **state)
     stage_end(&s);
 }
 
+/* Rows that cannot be read are wanted again a second later. A pause ends that. */
+static void a_task_that_is_paused_wants_no_rows(void **state)
+{
+    (void)state;
+
+    stage_begin(&s);
+    stage_define(&s, "w", "\"steps\":[" PACK(HOLDS) "]");
+    const struct client *c = stage_submit(&s, "w", SLICE("{}"));
+    stage_until_answered(&s, c);
+    serve(&s, "t-0/p.0");
+    hand_in(&s, failed(take(&s, "ag", "t-0/p.1")), NULL, RESULT_ACCEPTED);
+    stage_pass(&s, 1000);
+    spoil_reads(&s, 1, read_garbled);
+    asks(&s, c, ASK_UNDO, NULL);
+    while (bad_reads > 0)
+        stage_turn(&s);
+    CHECK(stage_stats(&s).live == 1, "it waits to read them again");
+    asks(&s, c, ASK_PAUSE, NULL);
+    for (int i = 0; i < 100 && !s.asleep; i++)
+        stage_turn(&s);
+    CHECK(s.asleep && stage_stats(&s).live == 0, "it has left memory");
+    asks(&s, c, ASK_RESUME, NULL);
+    serve(&s, "t-0/p.0/undo");
+    s.store->ops = works;
+    all_is_undone();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -418,6 +445,7 @@ int main(void)
         cmocka_unit_test(a_row_that_is_missing_has_the_task_read_again),
         cmocka_unit_test(a_task_whose_items_cannot_be_read_leaves_memory),
         cmocka_unit_test(the_next_step_waits_for_the_outputs_of_a_list),
+        cmocka_unit_test(a_task_that_is_paused_wants_no_rows),
         cmocka_unit_test(a_result_is_not_lost_while_its_row_cannot_be_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
