@@ -22,10 +22,13 @@ bool flows_rest(void)
 
 /* ---- agents ---- */
 
-bool rests_are_late(const struct gig *g)
+/* Late enough that somebody may have said meanwhile that it took no effect. */
+int64_t rests_are_late(const struct gig *g)
 {
-    return flows_rest() && !world.calm && unit_is_item(g->step) && g->direction == DIRECTION_FORWARD
-           && prng_chance(&own, LATE);
+    bool may =
+        flows_rest() && !world.calm && unit_is_item(g->step) && g->direction == DIRECTION_FORWARD;
+
+    return may && prng_chance(&own, LATE) ? 2000 + prng_below(&own, 30000) : 0;
 }
 
 /* ---- operators ---- */

@@ -12,8 +12,8 @@
 bool flows_rest(void);
 void rests_begin(void); /* after the tasks are known */
 
-/* Does the agent answer after the deadline? */
-bool rests_are_late(const struct gig *g);
+/* How long after its deadline the agent answers; 0: it does not. */
+int64_t rests_are_late(const struct gig *g);
 
 /* Does the operator who resolves that unit leave out the look at the service? A late result may
  * contradict that operator. */

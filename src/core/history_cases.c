@@ -1,4 +1,5 @@
-/* Reads from the environment which cases a search explores (history_cases.h). */
+/* Reads from the environment which cases a search explores, and prints their sizes
+ * (history_cases.h). */
 #include "core/history_cases.h"
 
 #include <stdio.h>
