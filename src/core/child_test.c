@@ -548,6 +548,9 @@ static void a_child_does_what_its_parent_tells(void **state)
 /* ---- of items ---- */
 
 static const struct kit_case of_items[] = {
+    {"one that stopped in error goes on when it is to stop", "a:{2} b#<a",
+     "claim, begin a 2, begin a.0, begin a.1, error a.0, undo, compensated a.0, compensated a.1",
+     "compensated a:waiting(failed failed) b:waiting"},
     {"one that is stuck is undone by hand", "a:{2} b#<a",
      "claim, begin a 2, begin a.0, begin a.1, undo, stuck a.0, compensated a.1, skip a.0",
      "compensated a:undone(undone failed) b:waiting"},

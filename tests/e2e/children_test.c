@@ -348,11 +348,12 @@ static void bad_families_are_refused(void **state)
     post(&node, &r, "/v1/tasks", "{\"workflow\": \"ping\", \"id\": \"c-21\"}");
     EXPECT(&r, 422);
     CHECK(strstr(text_at(&r, "detail"), "ping -> pong -> ping"), "%.*s", SLICE_ARG(r.body));
-    (void)define(&node, "echo",
-                 "\"steps\": [{\"name\": \"go\", \"task\": {\"workflow\": \"echo\"}}]");
-    post(&node, &r, "/v1/tasks", "{\"workflow\": \"echo\", \"id\": \"c-24\"}");
-    EXPECT(&r, 422);
-    CHECK(strstr(text_at(&r, "detail"), "echo -> echo"), "%.*s", SLICE_ARG(r.body));
+    put(&node, &r, "/v1/workflows/echo",
+        "{\"intact\": 1, \"workflow\": \"echo\", \"steps\": [{\"name\": \"go\", \"task\": "
+        "{\"workflow\": \"echo\"}}]}");
+    expect_problem(&r, 422, "bad-definition"); /* when it is stored */
+    CHECK(strstr(text_at(&r, "errors.0.expected"), "one that starts itself"), "%.*s",
+          SLICE_ARG(r.body));
     send_as(&node, &r, "PUT", "/v1/schedules/rally", "application/yaml",
             SLICE("intact: 1\nschedule: rally\nworkflow: ping\ncron: \"0 0 1 1 *\"\n"));
     EXPECT(&r, 422);
