@@ -170,10 +170,13 @@ static bool is_contradicted(const struct seen_step *s)
 
 /* A result says that an item took effect that an operator had resolved. Once all others are undone,
  * an alert is all that follows. */
-static void note_contradicted(const struct change_of_items *c, struct item_life *l)
+static void note_contradicted(const struct change_of_items *c, struct item_life *l,
+                              const struct seen_step *s)
 {
     enum step_state list = c->old->steps[c->step].state;
 
+    if (!l->rash && s->attempt > s->resolved)
+        return; /* a later attempt took effect under the same key */
     must(c, l->unit, l->rash, "an operator looked at what he resolves");
     covered(COVER_ITEM_CONTRADICTED);
     l->contradicted_in = c->new->revision;
@@ -213,7 +216,7 @@ static void check_item(const struct change_of_items *c, uint32_t unit,
              "what took effect is not resolved");
     }
     if (is_contradicted(after) && !is_contradicted(before))
-        note_contradicted(c, life_of(c->t, unit));
+        note_contradicted(c, life_of(c->t, unit), after);
     if (after->state == STEP_UNDONE && before->state != STEP_UNDONE)
         must(c, unit,
              unit_was_skipped(c->t, unit) || has_undone(after)
