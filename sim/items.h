@@ -61,6 +61,7 @@ struct item_life {
     enum step_state row_state;
     bool row_doubt, row_effect, row_to_undo;
     bool skipped;             /* an operator wanted it skipped */
+    int64_t answers_at;       /* its agent is late, and answers then (rests.c); 0: nobody is */
     bool rash;                /* an operator said without a look that it took no effect */
     bool too_late;            /* ... and all others were undone when a result contradicted that */
     uint64_t contradicted_in; /* ... the revision of the task in which it did; 0: none */

@@ -8,7 +8,7 @@
 #include "sim/people.h"
 #include "sim/world.h"
 
-enum { LATE = 25, RASH = 75, FALLS_ASLEEP = 12, UNDOES = 6 }; /* per cent */
+enum { LATE = 45, RASH = 75, FALLS_ASLEEP = 12, UNDOES = 6 }; /* per cent */
 
 static struct prng own;
 
@@ -28,7 +28,11 @@ int64_t rests_are_late(const struct gig *g)
     bool may =
         flows_rest() && !world.calm && unit_is_item(g->step) && g->direction == DIRECTION_FORWARD;
 
-    return may && prng_chance(&own, LATE) ? 2000 + prng_below(&own, 30000) : 0;
+    if (!may || !prng_chance(&own, LATE))
+        return 0;
+    int64_t late = 4000 + prng_below(&own, 60000);
+    life_of(g->task, g->step)->answers_at = g->deadline + late;
+    return late;
 }
 
 /* ---- operators ---- */
@@ -53,11 +57,12 @@ struct pick {
     uint32_t seen;
 };
 
-/* One in doubt is worth several others. */
+/* One in doubt is worth several others, above all if a late answer may contradict who resolves it.
+ */
 static void see_at_rest(const struct item_life *l, void *arg)
 {
     struct pick *p = arg;
-    uint32_t worth = l->row_doubt ? 9 : 1;
+    uint32_t worth = l->row_doubt && l->answers_at > world.now ? 60 : l->row_doubt ? 9 : 1;
 
     if (l->row == 0 || l->at_work
         || list_of_unit(l->unit) != p->t->items[step_of_unit(l->unit)]->list)
@@ -76,11 +81,23 @@ static int node_to_ask(void)
     return ANY_NODE;
 }
 
+/* At a node that is awake: one that sleeps may have the task, and does not know what comes of it.
+ */
+static void wants_undo(struct subject *t)
+{
+    int at = ANY_NODE;
+
+    NODES_FOREACH (n)
+        if (node_is_awake(n))
+            at = (int)n->name;
+    people_want(t, ASK_UNDO, -1, at);
+}
+
 static void undoes(void *arg, uint64_t n)
 {
     (void)n;
     if (!world.calm)
-        people_want(arg, ASK_UNDO, -1, node_to_ask());
+        wants_undo(arg);
 }
 
 static void resolves(struct subject *t, uint32_t unit)
@@ -99,7 +116,7 @@ static void acts_on(struct subject *t)
         if (t->items[i])
             lives_walk(t, i, see_at_rest, &p);
     if (prng_chance(&own, UNDOES))
-        people_want(t, ASK_UNDO, -1, node_to_ask());
+        wants_undo(t);
     else if (p.item && p.item->row_doubt && prng_chance(&own, 85))
         resolves(t, p.item->unit);
     else if (p.item)
