@@ -16,6 +16,7 @@
 #include "sim/ledger.h"
 #include "sim/long.h"
 #include "sim/outage.h"
+#include "sim/rests.h"
 #include "sim/weather.h"
 #include "sim/world.h"
 
@@ -174,10 +175,8 @@ static void dies_with_it(void *arg, uint64_t n)
 }
 
 /* After its deadline the effect, a result, or both may still come. */
-static void hangs(struct gig *g, int64_t left)
+static void hangs(struct gig *g, int64_t left, int64_t over)
 {
-    int64_t over = spread(1, MS_PER_MIN);
-
     g->hangs = true;
     covered(COVER_HANG);
     if (chance(weather.pivots ? 300 : 700))
@@ -205,7 +204,12 @@ static void behave(struct gig *g)
     if (chance(weather.slow))
         takes = spread(1, 2 * left);
     if (chance(weather.hangs)) {
-        hangs(g, left);
+        hangs(g, left, spread(1, MS_PER_MIN));
+        return;
+    }
+    int64_t late = rests_are_late(g);
+    if (late > 0) {
+        hangs(g, left, late);
         return;
     }
     if (chance(weather.silent)) {

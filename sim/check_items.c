@@ -157,6 +157,32 @@ static bool has_undone(const struct seen_step *s)
     return false;
 }
 
+static bool is_contradicted(const struct seen_step *s)
+{
+    for (uint32_t i = 0; i < s->attempt_count; i++) {
+        const struct seen_attempt *a = &s->attempts[i];
+        if (a->direction == DIRECTION_FORWARD && a->number <= s->resolved
+            && a->outcome == OUTCOME_LATE && a->effect == EFFECT_HAPPENED)
+            return true;
+    }
+    return s->resolved > 0 && s->dropped_effect == EFFECT_HAPPENED;
+}
+
+/* A result says that an item took effect that an operator had resolved. Once all others are undone,
+ * an alert is all that follows. */
+static void note_contradicted(const struct change_of_items *c, struct item_life *l,
+                              const struct seen_step *s)
+{
+    enum step_state list = c->old->steps[c->step].state;
+
+    if (!l->rash && s->attempt > s->resolved)
+        return; /* a later attempt took effect under the same key */
+    must(c, l->unit, l->rash, "an operator looked at what he resolves");
+    covered(COVER_ITEM_CONTRADICTED);
+    l->contradicted_in = c->new->revision;
+    l->too_late = list == STEP_UNDONE || c->old->state == TASK_COMPENSATED;
+}
+
 static void check_item(const struct change_of_items *c, uint32_t unit,
                        const struct seen_step *before, const struct seen_step *after)
 {
@@ -186,8 +212,11 @@ static void check_item(const struct change_of_items *c, uint32_t unit,
          "what is undone stays so");
     if (after->resolved != before->resolved) {
         must(c, unit, c->t->wanted[ASK_RESOLVE] > 0, "an operator resolved it");
-        must(c, unit, ledger_of(c->t, unit)->happened_at == 0, "what took effect is not resolved");
+        must(c, unit, ledger_of(c->t, unit)->happened_at == 0 || life_of(c->t, unit)->rash,
+             "what took effect is not resolved");
     }
+    if (is_contradicted(after) && !is_contradicted(before))
+        note_contradicted(c, life_of(c->t, unit), after);
     if (after->state == STEP_UNDONE && before->state != STEP_UNDONE)
         must(c, unit,
              unit_was_skipped(c->t, unit) || has_undone(after)
@@ -212,7 +241,8 @@ static void see_later(const struct item_life *l, void *arg)
 {
     const struct change_of_items *c = arg;
 
-    if (list_of_unit(l->unit) != c->is->list || item_of_unit(l->unit) <= c->is->looked_at)
+    if (list_of_unit(l->unit) != c->is->list || item_of_unit(l->unit) <= c->is->looked_at
+        || l->too_late || l->contradicted_in == c->new->revision)
         return;
     must(c, UNIT_OF(c->step, c->is->looked_at), is_at_it(l) || !needs_undo(c->f, &l->seen),
          "later items are undone first");
@@ -444,6 +474,8 @@ static void check_list(const struct change_of_items *c)
          "few items begin in a change");
     must(c, c->step, is->undo_below <= was->undo_below || is->contradicted > was->contradicted,
          "items are undone in reverse order");
+    if (is->undo_below > was->undo_below)
+        covered(COVER_ITEM_UNDONE_LATER);
 }
 
 /* What a step that ends says of its items. */
@@ -690,7 +722,8 @@ static void see_effect_above(const struct item_life *l, void *arg)
         || item_of_unit(l->unit) <= item_of_unit(at->unit))
         return;
     must_be(at->t, at->unit,
-            !ledger_stands(&l->ledger) || (l->at_work && l->back) || seen_undone_by_hand(&l->seen),
+            !ledger_stands(&l->ledger) || (l->at_work && l->back) || seen_undone_by_hand(&l->seen)
+                || l->rash,
             "later items are undone first");
     if (f->is_child)
         must_be(at->t, at->unit, is_at_it(l) || !needs_undo(f, &l->seen),
@@ -709,7 +742,8 @@ static void see_end(const struct item_life *l, void *arg)
     const struct subject *t = ((const struct look *)arg)->t;
     const struct flow_step *f = &t->flow->steps[step_of_unit(l->unit)];
     const struct seen_step *step = &t->seen.steps[step_of_unit(l->unit)];
-    bool stands = ledger_stands(&l->ledger) && !seen_undone_by_hand(&l->seen);
+    bool stands =
+        ledger_stands(&l->ledger) && !seen_undone_by_hand(&l->seen) && !life_is_excused(l);
 
     must_be(t, l->unit, !l->at_work || !seen_open(&l->seen), "nothing runs after the end");
     must_be(t, l->unit, l->ledger.effects <= 1 && l->ledger.undos <= 1, "all is done once");

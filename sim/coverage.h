@@ -262,6 +262,11 @@
     X(ITEM_LATE,          "late results of items")                                                \
     X(ITEM_LATE_AT_REST,  "late results of items at rest")                                        \
     X(ITEM_VERB_AT_REST,  "operators' changes of items at rest")                                  \
+    X(RESOLVED_RASHLY,    "resolves of items without a look at their service")                    \
+    X(ITEM_CONTRADICTED,  "items that took effect after all, by a late result")                   \
+    X(ITEM_UNDONE_LATER,  "changes after which later items are undone than before")               \
+    X(ITEM_ROW_OLDER,     "rows of items to be undone that were read while the item was at work") \
+    X(ITEM_ROW_NEWER,     "rows of items that were read by a node that had lost their task")      \
     X(ITEM_AGAIN,         "changes with an item at work again after it was at rest")              \
     X(ITEM_SENT_AGAIN,    "requests of items sent again")                                         \
     X(ITEM_CORRECTED,     "requests of items with another key")                                   \

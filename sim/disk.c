@@ -553,22 +553,6 @@ static enum err alert_put(struct store *s, const struct alert_row *row, struct e
     return err;
 }
 
-static enum err items_read(struct store *s, struct item_read *r, struct arena *a, struct error *e)
-{
-    return disk_read_fails(disk_of(s), e) ? ERR_IO : inner->ops->items->read(inner, r, a, e);
-}
-
-static enum err items_outputs(struct store *s, struct item_outputs *o, struct arena *a,
-                              struct error *e)
-{
-    return disk_read_fails(disk_of(s), e) ? ERR_IO : inner->ops->items->outputs(inner, o, a, e);
-}
-
-static const struct store_item_ops items_ops = {
-    .read = items_read,
-    .outputs = items_outputs,
-};
-
 static const struct store_outbox_ops outbox_ops = {
     .read = outbox_read,
     .targets = outbox_targets,
@@ -616,7 +600,7 @@ static const struct store_ops ops = {
     .schedules = &disk_schedules_ops,
     .retention = &retention_ops,
     .nodes = &nodes_ops,
-    .items = &items_ops,
+    .items = &disk_item_ops,
 };
 
 /* ---- the queue ---- */

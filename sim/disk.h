@@ -70,6 +70,9 @@ bool disk_read_fails(struct disk *d, struct error *e);
 extern const struct store_submission_ops disk_submissions_ops;
 extern const struct store_notice_ops disk_notices_ops;
 
+/* disk_items.c */
+extern const struct store_item_ops disk_item_ops;
+
 /* disk_schedules.c */
 extern const struct store_schedule_ops disk_schedules_ops;
 

@@ -158,7 +158,7 @@ bool items_elsewhere(const struct subject *t, uint32_t step)
 
 static void see_standing(const struct item_life *l, void *arg)
 {
-    if (ledger_stands(&l->ledger) && !seen_undone_by_hand(&l->seen))
+    if (ledger_stands(&l->ledger) && !seen_undone_by_hand(&l->seen) && !life_is_excused(l))
         *(bool *)arg = true;
 }
 

@@ -61,11 +61,21 @@ struct item_life {
     enum step_state row_state;
     bool row_doubt, row_effect, row_to_undo;
     bool skipped;             /* an operator wanted it skipped */
+    int64_t answers_at;       /* its agent is late, and answers then (rests.c); 0: nobody is */
+    bool rash;                /* an operator said without a look that it took no effect */
+    bool too_late;            /* ... and all others were undone when a result contradicted that */
+    uint64_t contradicted_in; /* ... the revision of the task in which it did; 0: none */
     uint32_t sent[2];         /* the latest sent attempt, by direction */
     uint64_t keyed[KEYS_MAX]; /* hash of the request under each key; 0: none */
     uint64_t undone_as;       /* hash of its undo's input; 0: none */
     struct seen_child told;   /* what its child was told (check_families.c) */
 };
+
+/* It took effect, but the record does not say so, or was told too late: nobody undoes it. */
+static inline bool life_is_excused(const struct item_life *l)
+{
+    return l->rash && (!seen_happened(&l->seen) || l->too_late);
+}
 
 /* How many of them may fail. */
 static inline uint32_t items_tolerated(const struct flow_step *f, uint32_t count)

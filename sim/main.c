@@ -24,6 +24,7 @@
 #include "sim/overruns.h"
 #include "sim/people.h"
 #include "sim/receivers.h"
+#include "sim/rests.h"
 #include "sim/retire.h"
 #include "sim/scene.h"
 #include "sim/schedules.h"
@@ -90,6 +91,7 @@ static uint64_t run(uint64_t seed, const struct options *o, bool heartbeats)
     families_begin(flows_family());
     people_begin(o->tasks ? o->tasks : 1 + below(chance(100) ? 60 : 15), first_act, flow_count,
                  flows);
+    rests_begin();
     receivers_begin();
     beats_begin(heartbeats);
     agents_begin(SERVICES_MAX);

@@ -14,6 +14,7 @@
 #include "sim/ledger.h"
 #include "sim/notices.h"
 #include "sim/receivers.h"
+#include "sim/rests.h"
 #include "sim/sql.h"
 #include "sim/subject.h"
 #include "sim/voters.h"
@@ -38,6 +39,7 @@ struct wish {
     uint32_t signal; /* its number, which is its key */
     uint32_t vote;   /* its number */
     bool is_admin;   /* may decide in place of people */
+    bool rash;       /* resolves without a look */
 };
 
 /* One ask for it, at the node. */
@@ -186,6 +188,10 @@ static bool looks(const struct wish *w)
         return false;
     if (!seen_in_doubt(s) || s->direction == DIRECTION_UNDO)
         return true; /* it will be refused anyway */
+    if (w->rash || rests_resolve_rashly(w->task, (uint32_t)w->step)) {
+        rests_are_resolved_rashly(w->task, (uint32_t)w->step);
+        return true;
+    }
     if (ledger_bar(w->task, (uint32_t)w->step, s->attempt))
         return true;
     covered(COVER_RESOLVED_WRONGLY);
@@ -711,6 +717,19 @@ void people_want_undo_of_work(struct subject *t)
                        .kind = ASK_UNDO,
                        .step = -1,
                        .if_open = true,
+                       .at = ANY_NODE,
+                       .patience = FOREVER};
+    try_again(w, 0);
+}
+
+void people_resolve_rashly(struct subject *t, uint32_t unit)
+{
+    struct wish *w = arena_alloc(&world.arena, sizeof *w);
+
+    *w = (struct wish){.task = t,
+                       .kind = ASK_RESOLVE,
+                       .step = (int)unit,
+                       .rash = true,
                        .at = ANY_NODE,
                        .patience = FOREVER};
     try_again(w, 0);

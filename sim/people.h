@@ -21,6 +21,8 @@ void people_begin_scene(uint32_t tasks, const struct flow *f);
 void people_want(struct subject *t, enum ask_kind kind, int step, int at);
 /* The same: a restart from that step on. */
 void people_want_from(struct subject *t, int step);
+/* The same: it says of an item, without a look, that it took no effect. */
+void people_resolve_rashly(struct subject *t, uint32_t unit);
 /* The same: an undo, unless the task has ended meanwhile. */
 void people_want_undo_of_work(struct subject *t);
 

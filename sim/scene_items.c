@@ -64,6 +64,78 @@ static void corrects_the_second(void)
     people_want(the_task(), ASK_CORRECT, UNIT_OF(0, 1), ANY_NODE);
 }
 
+/* It was given up, and nothing of it can be under way any more. */
+static bool last_may_be_resolved(void)
+{
+    const struct item_life *l = the_item(FEW - 1);
+
+    return l && l->row_doubt && store_now() > seen_doubt_until(&l->seen) + 2 * CLOCK_MARGIN_MS;
+}
+
+static void last_is_resolved_rashly(void)
+{
+    people_resolve_rashly(the_task(), UNIT_OF(0, FEW - 1));
+}
+
+/* While items before it are undone. */
+static bool last_happened_after_all(void)
+{
+    return the_item(FEW - 1)->contradicted_in != 0;
+}
+
+static bool row_was_older(void)
+{
+    return met(COVER_ITEM_ROW_OLDER) && item_begun(FEW - 1, DIRECTION_UNDO);
+}
+
+static void wants_pause(void)
+{
+    people_want(the_task(), ASK_PAUSE, -1, ANY_NODE);
+}
+
+static bool other_is_undone(void)
+{
+    return the_item(FEW - 3)->row_state == STEP_UNDONE;
+}
+
+static void wants_resume(void)
+{
+    people_want(the_task(), ASK_RESUME, -1, ANY_NODE);
+}
+
+static struct node *loser; /* the node that loses the task */
+
+static bool second_is_in_doubt(void)
+{
+    return the_item(1) && the_item(1)->row_doubt && begun(1, DIRECTION_FORWARD, 1) && the_owner();
+}
+
+/* Another node undoes the task meanwhile. */
+static void owner_is_suspended(void)
+{
+    int other = 1 - (int)the_owner()->name;
+
+    loser = the_owner();
+    node_suspend(loser, 45 * MS_PER_S);
+    agents_turn_to((uint32_t)other);
+    people_want(the_task(), ASK_CANCEL, -1, other);
+}
+
+static bool second_is_undone(void)
+{
+    return the_item(1)->row_state == STEP_UNDONE;
+}
+
+static void results_go_to_the_loser(void)
+{
+    agents_turn_to(loser->name);
+}
+
+static bool row_was_newer(void)
+{
+    return met(COVER_ITEM_ROW_NEWER);
+}
+
 static bool first_has_happened(void)
 {
     return the_item(0) && the_item(0)->ledger.happened_at != 0;
@@ -119,6 +191,12 @@ static void all_went_back(uint32_t count)
 static void few_went_back(void)
 {
     all_went_back(FEW);
+}
+
+static void nothing_is_left(void)
+{
+    scene_must(the_item(0)->ledger.undos == 1, "what was done was undone");
+    scene_must(the_item(1)->ledger.tombstone, "what was in doubt was undone");
 }
 
 static void many_went_back(void)
@@ -329,6 +407,63 @@ const struct scene scenes_of_items[] = {
         .end = TASK_PROCESSED,
         .fates = {{STEP_COMPLETED, "", NOTHING}},
         .expect = second_has_another_key,
+    },
+    {
+        .name = "late_item_undone_first",
+        .sentence = "while two items are undone, a result says that a later one took effect after"
+                    " all, which an operator had denied: it is undone before those that are left,"
+                    " and those in work are not undone twice",
+        .flow = {.step_count = 2,
+                 .steps = {{LIST(FEW, 2, UNDO_CALL), .items_go_on = true, .complete_by_ms = 2000,
+                            .undo_complete_by_ms = 30000},
+                           {.before = BIT(0), .undo = UNDO_NONE, .complete_by_ms = 30000}}},
+        .parts = {{.step = UNIT_OF(0, FEW - 1),
+                   .direction = DIRECTION_FORWARD,
+                   .act = {SAYS_DONE, .takes = 12000, .past = true}},
+                  {.step = UNIT_OF(0, FEW - 1),
+                   .direction = DIRECTION_UNDO,
+                   .act = {SAYS_DONE, .takes = 9000}},
+                  {.step = UNIT_OF(0, FEW - 2),
+                   .direction = DIRECTION_UNDO,
+                   .act = {SAYS_DONE, .takes = 6000}},
+                  {.step = UNIT_OF(0, FEW - 3),
+                   .direction = DIRECTION_UNDO,
+                   .act = {SAYS_DONE, .takes = 10000}},
+                  {.step = 1, .act = {SAYS_REFUSED, .takes = 8000}}},
+        .beats = {{.what = "the last one is in doubt",
+                   .until = last_may_be_resolved,
+                   .then = last_is_resolved_rashly},
+                  {.what = "it took effect after all", .until = last_happened_after_all},
+                  {.what = "a row of an item in work was read",
+                   .until = row_was_older,
+                   .then = wants_pause},
+                  {.what = "that item is undone", .until = other_is_undone, .then = wants_resume}},
+        .end = TASK_COMPENSATED,
+        .fates = {{STEP_UNDONE, "", NOTHING}, {STEP_FAILED, "F", NOTHING}},
+        .expect = few_went_back,
+    },
+    {
+        .name = "item_undone_elsewhere",
+        .sentence = "a node is suspended, and another one undoes its task; then a late result of an"
+                    " item comes to the first one, before it knows that it has lost the task",
+        .nodes = 2,
+        .flow = {.step_count = 2,
+                 .steps = {{LIST(2, 1, UNDO_CALL), .items_go_on = true, .complete_by_ms = 2000},
+                           {.undo = UNDO_NONE, .complete_by_ms = 10 * MS_PER_MIN}}},
+        .parts = {{.step = UNIT_OF(0, 1),
+                   .direction = DIRECTION_FORWARD,
+                   .act = {SAYS_DONE, .takes = 20000, .past = true}},
+                  {.step = 1, .act = {SAYS_NOTHING, .takes = 100}}},
+        .beats = {{.what = "an item is in doubt, and a step runs",
+                   .until = second_is_in_doubt,
+                   .then = owner_is_suspended},
+                  {.what = "the item is undone",
+                   .until = second_is_undone,
+                   .then = results_go_to_the_loser},
+                  {.what = "its row was newer than the task", .until = row_was_newer}},
+        .end = TASK_COMPENSATED,
+        .fates = {{STEP_UNDONE, "", NOTHING}},
+        .expect = nothing_is_left,
     },
     {.name = NULL},
 };

@@ -427,6 +427,8 @@ static void render_answer(struct buf *b, const struct work *w, int64_t now)
     json_key(b, "outcomes");
     json_open(b, '[');
     for (size_t i = 0; i < w->result_count; i++) {
+        if (w->results[i].undecided)
+            continue; /* an agent keeps a result without an outcome, and sends it again */
         json_open(b, '{');
         json_key(b, "token");
         json_string(b, wx->tokens[i]);

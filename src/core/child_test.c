@@ -545,6 +545,23 @@ static void a_child_does_what_its_parent_tells(void **state)
     kit_run(of_told, COUNT_OF(of_told));
 }
 
+/* ---- of items ---- */
+
+static const struct kit_case of_items[] = {
+    {"one that stopped in error goes on when it is to stop", "a:{2} b#<a",
+     "claim, begin a 2, begin a.0, begin a.1, error a.0, undo, compensated a.0, compensated a.1",
+     "compensated a:waiting(failed failed) b:waiting"},
+    {"one that is stuck is undone by hand", "a:{2} b#<a",
+     "claim, begin a 2, begin a.0, begin a.1, undo, stuck a.0, compensated a.1, skip a.0",
+     "compensated a:undone(undone failed) b:waiting"},
+};
+
+static void operators_undo_items_by_hand(void **state)
+{
+    (void)state;
+    kit_run(of_items, COUNT_OF(of_items));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -554,6 +571,7 @@ int main(void)
         cmocka_unit_test(pivot_children_are_asked_first),
         cmocka_unit_test(a_child_has_its_time),
         cmocka_unit_test(operators_leave_running_children_alone),
+        cmocka_unit_test(operators_undo_items_by_hand),
         cmocka_unit_test(a_child_does_what_its_parent_tells),
     };
 

@@ -55,7 +55,7 @@ static void add_up(struct items *n, const struct kit *k, uint16_t step, const st
     n->effects += step_has_effect(item);
     n->doubts += step_in_doubt(item);
     n->to_undo += step_needs_undo(&k->g.steps[k->g.steps[step].each.slots_at], item);
-    n->contradicted += step_resolve_is_contradicted(item);
+    n->contradicted += item->state != STEP_UNDONE && step_resolve_is_contradicted(item);
 }
 
 static bool is_in_slot(const struct kit *k, uint16_t step, uint32_t item)

@@ -4,8 +4,7 @@
  * must come to an end if an operator helps, whether children succeed from now on, or fail. */
 #include "core/history_item_kids.h"
 
-#include <stdlib.h>
-
+#include "core/history_cases.h"
 #include "core/history_seen.h"
 #include "core/items.h"
 #include "core/reason.h"
@@ -14,6 +13,7 @@ static struct seen seen;
 static struct brood nodes[140]; /* by depth */
 static int depth;
 static unsigned long events;
+static struct history_cases search;
 static bool is_slow; /* what comes to rest is stored at any later time */
 
 static bool is_pivot(void)
@@ -401,7 +401,8 @@ static void try_task(struct trial *x)
 
 static void explore(const struct brood *n)
 {
-    if (!seen_add(&seen, brood_key(n)))
+    search.cut_off |= seen.len >= search.states_max;
+    if (search.cut_off || !seen_add(&seen, brood_key(n)))
         return;
     brood_check(n);
     check_ready(n);
@@ -426,7 +427,7 @@ static void explore(const struct brood *n)
 }
 
 /* Budgets: moves of children, faults of agents and inputs, verbs of operators; the second is for a
- * long run, with HISTORY=full in the environment. */
+ * long run (history_cases.h). */
 static const struct {
     const char *graph;
     bool is_slow;
@@ -447,21 +448,21 @@ static const struct {
 
 static void every_history_of_children_of_items_keeps_the_rules(void **state)
 {
-    const char *much = getenv("HISTORY");
-    bool full = much && strcmp(much, "full") == 0;
     static struct brood first;
     (void)state;
 
+    search = history_cases();
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        const struct child_budget *b = full ? &cases[i].full : &cases[i].brief;
+        const struct child_budget *b = search.full ? &cases[i].full : &cases[i].brief;
+        if (!history_has_case(&search, i))
+            continue;
         brood_make(&first, cases[i].graph, (struct tale_left){.faults = b->faults, .acts = b->acts},
                    b->moves);
         is_slow = cases[i].is_slow;
+        search.cut_off = false;
         events = 0;
         explore(&first);
-        if (much)
-            fprintf(stderr, "%9zu states, %10lu events: %s%s\n", seen.len, events, cases[i].graph,
-                    is_slow ? ", slowly" : "");
+        history_tell(&search, i, cases[i].graph, is_slow, seen.len, events);
         seen_fini(&seen);
     }
 }

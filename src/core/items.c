@@ -31,6 +31,12 @@ static bool item_is_at_work(const struct step *s)
     return s->state == STEP_WAITING || s->state == STEP_RUNNING;
 }
 
+/* What an operator has resolved took effect, and nobody has undone it yet. */
+static bool is_contradicted(const struct step *s)
+{
+    return s->resolved > 0 && s->state != STEP_UNDONE && step_resolve_is_contradicted(s);
+}
+
 /* What the unit counts for: by its slot alone. */
 static struct item_tally counts_of(const struct workflow_step *slot, const struct step *s)
 {
@@ -53,7 +59,7 @@ static struct item_tally counts_of(const struct workflow_step *slot, const struc
     n.failed = !back && s->state == STEP_FAILED;
     n.effects = step_has_effect(s);
     n.doubts = step_in_doubt(s);
-    n.contradicted = s->resolved > 0 && step_resolve_is_contradicted(s);
+    n.contradicted = is_contradicted(s);
     n.telling = step_is_open(s) || (s->state == STEP_WAITING && step_in_doubt(s))
                 || (child_is_open(&s->child) && s->child.state != CHILD_STUCK);
     n.to_undo = step_needs_undo(slot, s);
@@ -185,7 +191,7 @@ static void count_resting(struct items *in, const struct workflow_step *ws, cons
     in->effects += (uint32_t)(step_has_effect(s) ? n : 0);
     in->doubts += (uint32_t)(step_in_doubt(s) ? n : 0);
     in->to_undo += (uint32_t)(step_needs_undo(ws, s) ? n : 0);
-    in->contradicted += (uint32_t)(s->resolved > 0 && step_resolve_is_contradicted(s) ? n : 0);
+    in->contradicted += (uint32_t)(is_contradicted(s) ? n : 0);
 }
 
 /* What has begun and waits is not tried (again). */
@@ -487,7 +493,8 @@ static void settle_back(struct decision *d, uint16_t step)
         if (!step_is_open(item) && (is_left(item) || is_back_for_nothing(&d->w->steps[u], item)))
             comes_to_rest(d, u);
     }
-    if (s->state == STEP_UNDOING && !step_needs_undo(ws, s))
+    /* One that still runs, while an operator undid another by hand, may take effect. */
+    if (s->state == STEP_UNDOING && !step_needs_undo(ws, s) && s->items->tally.used == 0)
         step_move(s, STEP_UNDONE);
 }
 
@@ -743,8 +750,9 @@ bool items_valid(const struct workflow *w, const struct task *t, uint16_t step)
         return false;
     if (s->state == STEP_COMPLETED && !s->supplied)
         return in->completed + in->failed + in->skipped == in->list.count;
-    if (s->state == STEP_UNDONE)
-        return (in->to_undo == 0 && in->tally.to_undo == 0) /* L2 */
-               || step_resolve_is_contradicted(s);
+    if (s->state == STEP_UNDONE && in->tally.open > 0)
+        return false;
+    if (s->state == STEP_UNDONE) /* L2: a late result may have told of items afterwards */
+        return in->to_undo + in->tally.to_undo <= in->contradicted + in->tally.contradicted;
     return true;
 }

@@ -357,6 +357,9 @@ static const struct kit_case verbs_at_rest[] = {
     {"if it is the only one, so is the step", "a{1} b#<a",
      "claim, begin a 1, start a.0, ok a.0, undo, skip a.0, retry a.0 = refused, supply a.0 = refused",
      "compensated a:undone(undone) b:waiting"},
+    {"not while another one runs", "a{2}",
+     "claim, begin a 2, start a.0, start a.1, ok a.0, undo = stop, skip a.0, ok a.1, bring a, start "
+     "a.1, ok a.1", "compensated a:undone(undone undone)"},
     {"what is not stored yet is the same", "a#{1.} b#",
      "claim, slow, begin a 2, start b, start a.0, fail a.0, fail b, retry, claim, start a.0 = unknown,"
      " start a.1", "processing a:waiting(failed running) b:waiting"},
@@ -596,6 +599,12 @@ static void a_step_is_not_undone_before_its_items(void **state)
     kit_play(&k,
              "claim, begin a 2, start a.0, ok a.0, start a.1, ok a.1, undo, bring a, start a.1, "
              "ok a.1");
+    k.steps[0].state = STEP_UNDONE;
+    CHECK(!task_valid(&k.g.w, &k.t), "one is left");
+    /* What a late result said of another one excuses nothing once that is undone, too. */
+    kit_make(&k, "contradicted", "a{1.} b#<a");
+    kit_play(&k, "claim, begin a 2, start a.0, ok a.0, start a.1, timeout a.1, wait 5s, "
+                 "resolve a.1, undo, ok a.1 f1 = late, bring a, start a.1, ok a.1");
     k.steps[0].state = STEP_UNDONE;
     CHECK(!task_valid(&k.g.w, &k.t), "one is left");
 }

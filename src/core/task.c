@@ -483,6 +483,21 @@ static bool step_valid(const struct step *s)
     return false;
 }
 
+/* Whether all that the step did is what late results said of it after an operator had resolved it,
+ * and the undo had passed it. */
+static bool is_all_contradicted(const struct workflow_step *ws, const struct step *s)
+{
+    const struct items *in = s->items;
+
+    if (!in)
+        return step_resolve_is_contradicted(s);
+    uint32_t contradicted = in->contradicted + in->tally.contradicted;
+    if (ws->undo_kind == UNDO_PIVOT)
+        return contradicted > 0 && in->effects + in->tally.effects <= contradicted
+               && !step_in_doubt(s);
+    return in->to_undo + in->tally.to_undo <= contradicted;
+}
+
 /* Whether everything that a step of on_undo waits for is done. */
 static bool compensations_valid(const struct workflow *w, const struct task *t)
 {
@@ -490,7 +505,7 @@ static bool compensations_valid(const struct workflow *w, const struct task *t)
         return false;
     for (uint16_t i = 0; i < t->step_count; i++) {
         const struct step *s = &t->steps[i];
-        if (!w->steps[i].on_undo && !step_resolve_is_contradicted(s)
+        if (!w->steps[i].on_undo && !is_all_contradicted(&w->steps[i], s)
             && (step_is_open(s) || step_needs_undo(&w->steps[i], s)))
             return false;
     }
@@ -568,7 +583,7 @@ static bool pivot_stands(const struct workflow_step *ws, const struct step *s)
         return false;
     if (s->child.state == CHILD_STUCK || all_children_are_stuck(s))
         return s->state == STEP_COMPLETED || (s->items && (step_has_effect(s) || step_in_doubt(s)));
-    return pivot_prevents_undo(s) && !step_resolve_is_contradicted(s);
+    return pivot_prevents_undo(s) && !is_all_contradicted(ws, s);
 }
 
 /* Invariant 5, and the other properties of an end. */
@@ -582,8 +597,7 @@ static bool end_valid(const struct workflow *w, const struct task *t)
         if (ws->on_undo == (t->state == TASK_COMPENSATED) && !step_has_ended(ws, s))
             return false;
         if (t->state == TASK_COMPENSATED
-            && ((step_needs_undo(ws, s) && !step_resolve_is_contradicted(s))
-                || pivot_stands(ws, s)))
+            && ((step_needs_undo(ws, s) && !is_all_contradicted(ws, s)) || pivot_stands(ws, s)))
             return false;
     }
     return true;

@@ -285,7 +285,8 @@ struct items {
     uint32_t effects;                            /* of them: they took effect, ... */
     uint32_t doubts;                             /* ... or are in doubt ... */
     uint32_t to_undo;                            /* ... and would have to be undone */
-    uint32_t contradicted;                       /* of them: step_resolve_is_contradicted() */
+    uint32_t contradicted;                       /* of them: took effect after an operator had
+                                                  * resolved them, and are not undone */
     uint32_t child_base;                         /* their children are numbered from there on */
     uint32_t undo_below;                         /* those from here on need no undo any more, or
                                                   * are at work. It is one more than the last item

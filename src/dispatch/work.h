@@ -39,6 +39,7 @@ struct work_result {
     uint32_t tries;            /* calls that the attempt made to its service; 0: not reported */
     struct slice resume;       /* JSON for the next attempt, or NONE */
     enum result_status status; /* out */
+    bool undecided;            /* out: instead of a status; the agent sends it again */
 };
 
 /* A request for the agent, as it is sent. */

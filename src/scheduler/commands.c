@@ -485,6 +485,22 @@ void commands_fail(struct scheduler *s, struct live *l, struct link *commands, e
     }
 }
 
+/* The row of its item cannot be read. Agents send a result without an outcome again, and notices
+ * are read again: so neither is lost when the row can be read after all. */
+static void leave_undecided(struct scheduler *s, struct command *c)
+{
+    ASSERT(c->kind != COMMAND_EVENT);
+    if (c->kind == COMMAND_RESULT) {
+        c->result->undecided = true;
+        call_settle(&s->tasks, c->work, 1);
+        command_discard(c);
+        return;
+    }
+    c->ask->outcome = c->ask->kind == ASK_END ? ERR_BUSY : ERR_CORRUPT;
+    (void)snprintf(c->ask->story, sizeof c->ask->story, "the record of the item cannot be read");
+    list_push(&s->answers, &c->link);
+}
+
 /* ---- the inbox of a task ---- */
 
 void commands_process(struct scheduler *s, struct live *l)
@@ -514,6 +530,10 @@ void commands_process(struct scheduler *s, struct live *l)
             return;
         }
         link_remove(first);
+        if (c->unread) {
+            leave_undecided(s, c);
+            continue;
+        }
         apply(s, l, c);
         rest_done(s, l);
         if (l->loaded && (link_is_in(&l->dirty_link))) {

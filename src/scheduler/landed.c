@@ -469,9 +469,9 @@ void landed_items(struct scheduler *s, const struct item_reading *r)
     if (for_command && r->err != ERR_OK && err_is_transient(r->err))
         fail_callers(s, l, &l->inbox, r->err, r->error.text);
     s->landing = for_command ? r : NULL;
-    if (!list_empty(&l->inbox))
-        commands_process(s, l);
-    else if (live_is_ours(&s->tasks, l))
+    if (!list_empty(&l->inbox) || !live_is_ours(&s->tasks, l))
+        commands_process(s, l); /* or lets it go, if all commands failed */
+    else
         start_refresh(s, l);
     s->landing = NULL;
 }

@@ -67,10 +67,26 @@ static bool changes(const struct command *c, const struct step *item)
     return a ? a->outcome == OUTCOME_TIMED_OUT : item->dropped_count > 0;
 }
 
-/* False: the task in memory is older than the row, and is read again. A node that has lost the task
- * may not know it yet. */
-static bool hold(struct scheduler *s, struct live *l, const struct command *c,
-                 const struct meant *m, const struct item_row *row)
+/* The task in memory may be older than the rows: a node that has lost the task may not know it yet.
+ * True: the task is read again. */
+static bool reads_task_again(struct scheduler *s, struct live *l, const struct command *c)
+{
+    if (!s->config.shared || c->task_read)
+        return false;
+    live_reload(&s->tasks, l);
+    return true;
+}
+
+static void cannot_be_read(struct scheduler *s, struct live *l, struct command *c,
+                           const struct meant *m, const char *why)
+{
+    items_unreadable(s, l, m->step, why);
+    c->unread = true;
+}
+
+/* False: the task in memory is older than the row, and is read again. */
+static bool hold(struct scheduler *s, struct live *l, struct command *c, const struct meant *m,
+                 const struct item_row *row)
 {
     const struct workflow *w = &l->definition->workflow;
     uint16_t unit = (uint16_t)items_free_slot(w, &l->task, m->step);
@@ -80,9 +96,8 @@ static bool hold(struct scheduler *s, struct live *l, const struct command *c,
     enum err err = item_decode(w, m->step, row, &s->rest.arena, &item, &e);
     bool is_newer =
         err == ERR_OK && item.direction == DIRECTION_UNDO && l->task.direction == DIRECTION_FORWARD;
-    if (is_newer && s->config.shared && !c->task_read) {
+    if (is_newer && reads_task_again(s, l, c)) {
         arena_fini(&s->rest.arena);
-        live_reload(&s->tasks, l);
         return false;
     }
     if (is_newer)
@@ -91,7 +106,7 @@ static bool hold(struct scheduler *s, struct live *l, const struct command *c,
         err = item_decode(w, m->step, row, &l->arena, &item, &e);
     if (err != ERR_OK) {
         arena_fini(&s->rest.arena);
-        items_unreadable(s, l, m->step, e.text);
+        cannot_be_read(s, l, c, m, e.text);
         return true;
     }
     s->rest.unit = unit;
@@ -117,7 +132,9 @@ bool rest_reach(struct scheduler *s, struct live *l, struct command *c)
     if (row)
         return hold(s, l, c, &m, row);
     if (s->landing && s->landing->step == m.step && s->landing->rows.from == m.number) {
-        items_unreadable(s, l, m.step, "the row of an item is missing");
+        if (reads_task_again(s, l, c))
+            return false;
+        cannot_be_read(s, l, c, &m, "the row of an item is missing");
         return true;
     }
     c->task_read |= s->just_read == l && !c->overtook;

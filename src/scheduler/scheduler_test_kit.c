@@ -36,12 +36,14 @@ static bool on_work_answer(void *arg, struct work *w)
     s->call_answered = true;
     if (w->result_count > 0)
         s->status = w->results[0].status;
+    s->undecided = w->result_count > 0 && w->results[0].undecided;
     if (s->client_gone)
         return false;
     if (s->requests == 0 && w->request_count > 0)
         s->token = arena_copy(&s->arena, w->requests[0].token);
     for (size_t i = 0; i < w->request_count; i++) {
         s->idempotency_key = arena_copy(&s->arena, w->requests[i].idempotency_key);
+        s->input = arena_copy(&s->arena, w->requests[i].input);
         s->attempt = w->requests[i].attempt;
     }
     s->requests += w->request_count;

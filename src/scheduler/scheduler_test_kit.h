@@ -33,9 +33,10 @@ struct stage {
     int troubles;             /* reports that the store failed, less those that it works again */
     struct arena arena;       /* of what is copied below */
     struct slice token;       /* of the first request */
-    struct slice idempotency_key; /* of the last one ... */
+    struct slice idempotency_key, input; /* of the last one ... */
     uint32_t attempt;
-    enum result_status status; /* of the last result */
+    enum result_status status; /* of the last result ... */
+    bool undecided;            /* ... which has none */
     int64_t now;
     bool asleep; /* until an event arrives */
     uint64_t turns;

@@ -59,6 +59,7 @@ struct command {
                        other nodes made before it arrived */
     bool row_read;  /* a submission: its row was read and does not exist */
     bool task_read; /* it is for an item at rest: the row of its task was read after it arrived */
+    bool unread;    /* ... and the row of that item cannot be read */
 };
 
 /* The end of an attempt, not durable yet. */

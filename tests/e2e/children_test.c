@@ -347,6 +347,13 @@ static void bad_families_are_refused(void **state)
                  "\"steps\": [{\"name\": \"go\", \"task\": {\"workflow\": \"ping\"}}]");
     post(&node, &r, "/v1/tasks", "{\"workflow\": \"ping\", \"id\": \"c-21\"}");
     EXPECT(&r, 422);
+    CHECK(strstr(text_at(&r, "detail"), "ping -> pong -> ping"), "%.*s", SLICE_ARG(r.body));
+    put(&node, &r, "/v1/workflows/echo",
+        "{\"intact\": 1, \"workflow\": \"echo\", \"steps\": [{\"name\": \"go\", \"task\": "
+        "{\"workflow\": \"echo\"}}]}");
+    expect_problem(&r, 422, "bad-definition"); /* when it is stored */
+    CHECK(strstr(text_at(&r, "errors.0.expected"), "one that starts itself"), "%.*s",
+          SLICE_ARG(r.body));
     send_as(&node, &r, "PUT", "/v1/schedules/rally", "application/yaml",
             SLICE("intact: 1\nschedule: rally\nworkflow: ping\ncron: \"0 0 1 1 *\"\n"));
     EXPECT(&r, 422);
@@ -361,6 +368,67 @@ static void bad_families_are_refused(void **state)
     wait_for_state(&node, "c-23", "compensated");
     task_of(&node, &r, "c-23");
     CHECK(strstr(text_at(&r, "error.message"), "line"), "%.*s", SLICE_ARG(r.body));
+}
+
+/* Eight levels, and one more. The family is known when it is submitted, whatever is stored first.
+ */
+static void a_family_of_nine_levels_is_refused(void **state)
+{
+    REPLY r = {0};
+    char name[20];
+    char steps[100];
+    (void)state;
+
+    for (int i = 1; i <= 9; i++) {
+        (void)snprintf(name, sizeof name, "level-%d", i);
+        (void)snprintf(steps, sizeof steps,
+                       "\"steps\": [{\"name\": \"go\", \"task\": {\"workflow\": \"level-%d\"}}]",
+                       i + 1);
+        (void)define(&node, name,
+                     i < 9 ? steps : "\"steps\": [{\"name\": \"go\", \"wait\": \"1h\"}]");
+    }
+    post(&node, &r, "/v1/tasks", "{\"workflow\": \"level-1\", \"id\": \"c-25\"}");
+    expect_problem(&r, 422, "bad-family");
+    CHECK(strstr(text_at(&r, "detail"), "at most 8 levels"), "%.*s", SLICE_ARG(r.body));
+    post(&node, &r, "/v1/tasks", "{\"workflow\": \"level-2\", \"id\": \"c-26\"}");
+    EXPECT(&r, 201);
+    wait_for_task("c-26@go@go@go@go@go@go@go");
+    verb("c-26", "cancel", 200);
+    wait_for_state(&node, "c-26", "compensated");
+}
+
+/* The versions of a family are fixed when its root is submitted. */
+static void versions_that_are_stored_meanwhile_do_not_count(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    (void)define(&node, "leaf", ship);
+    (void)define(&node, "tree",
+                 "\"steps\": [" BEFORE ", {\"name\": \"parcel\", \"task\": {\"workflow\": \"leaf\","
+                 " \"input\": {\"line\": \"${ .input.line }\"}}}]");
+    order_of("tree", "c-27");
+    (void)define(&node, "leaf",
+                 "\"steps\": [{\"name\": \"new\", \"agent\": \"c\", \"action\": \"new\", \"undo\": "
+                 "\"none\"}]");
+    serve("p", "1");
+    wait_for_task("c-27@parcel");
+    task_of(&node, &r, "c-27@parcel");
+    assert_int_equal(int_at(&r, "version"), 1);
+    fetch(&node, &r, "c", "i");
+    EXPECT_TEXT(&r, "requests.0.step", "go");
+    char *token = token_in(&r, 0);
+    hand_in(&node, "c", "i", token, "\"output\": 1", "accepted");
+    free(token);
+    wait_for_state(&node, "c-27", "processed");
+    order_of("tree", "c-28");
+    serve("p", "1");
+    fetch(&node, &r, "c", "i");
+    EXPECT_TEXT(&r, "requests.0.step", "new");
+    token = token_in(&r, 0);
+    hand_in(&node, "c", "i", token, "\"output\": 1", "accepted");
+    free(token);
+    wait_for_state(&node, "c-28", "processed");
 }
 
 static void filters_are_checked(void **state)
@@ -494,6 +562,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_pause_passes_down),
         cmocka_unit_test(listings_show_roots),
         cmocka_unit_test(bad_families_are_refused),
+        cmocka_unit_test(a_family_of_nine_levels_is_refused),
+        cmocka_unit_test(versions_that_are_stored_meanwhile_do_not_count),
         cmocka_unit_test(filters_are_checked),
         cmocka_unit_test(operations_choose_children),
         cmocka_unit_test(a_family_has_one_alert),

@@ -34,6 +34,7 @@ static int start(void **state)
     (void)define(&node, "order", order);
     (void)define(&node, "holds", holds);
     (void)define(&node, "goes-on", goes_on);
+    (void)define(&node, "wide", LIST "\"concurrency\": 7," WHAT "]");
     return 0;
 }
 
@@ -345,9 +346,9 @@ static char *token_for(const struct reply *r, const char *key)
 {
     char path[60];
 
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 7; i++) {
         (void)snprintf(path, sizeof path, "requests.%d.idempotency_key", i);
-        if (strcmp(text_at(r, path), key) != 0)
+        if (!at(r, path) || strcmp(text_at(r, path), key) != 0)
             continue;
         (void)snprintf(path, sizeof path, "requests.%d.token", i);
         return strdup(text_at(r, path));
@@ -607,7 +608,7 @@ static void outputs_that_are_too_long_fail_the_step_that_reads_them(void **state
     EXPECT_TEXT(&r, "cause.step", "tell");
 }
 
-static void write_item(const char *doc)
+static void write_item(const char *task, const char *doc)
 {
     char path[100];
     char change[400];
@@ -616,11 +617,23 @@ static void write_item(const char *doc)
     (void)snprintf(path, sizeof path, "%s/intact.db", node.data);
     (void)snprintf(change, sizeof change,
                    "UPDATE item SET doc = '%s' WHERE number = 5 AND task = (SELECT "
-                   "seq FROM task WHERE id = 'i-25')",
-                   doc);
+                   "seq FROM task WHERE id = '%s')",
+                   doc, task);
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
     assert_int_equal(sqlite3_exec(db, change, NULL, NULL, NULL), SQLITE_OK);
     (void)sqlite3_close(db);
+}
+
+static char *read_item(const char *task)
+{
+    char query[200];
+
+    (void)
+        snprintf(query, sizeof query,
+                 "SELECT doc FROM item WHERE number = 5 AND task = (SELECT seq FROM task WHERE id "
+                 "= '%s')",
+                 task);
+    return sql(&node, query);
 }
 
 /* The last one of the list has to be undone first. Somebody damages its row, and repairs it. */
@@ -634,10 +647,9 @@ static void what_cannot_be_read_is_read_again(void **state)
         return;
     order_lines("alone", "i-25", 6, -1);
     serve_until(l, "i-25", "processed");
-    char *doc = sql(&node, "SELECT doc FROM item WHERE number = 5 AND task = (SELECT seq FROM task "
-                           "WHERE id = 'i-25')");
+    char *doc = read_item("i-25");
     node_stop(&node);
-    write_item("{}");
+    write_item("i-25", "{}");
     node_start(&node, flags);
     post(&node, &r, "/v1/tasks/i-25/undo", "{\"reason\": \"test\"}");
     EXPECT(&r, 200);
@@ -649,12 +661,54 @@ static void what_cannot_be_read_is_read_again(void **state)
     assert_int_equal(int_at(&r, "steps.0.items.undone"), 0);
     CHECK(node_log_count(&node, "event=items_unreadable") < 11, "it is logged too often");
     node_stop(&node);
-    write_item(doc);
+    write_item("i-25", doc);
     free(doc);
     node_start(&node, flags);
     serve_until(l, "i-25", "compensated");
     for (int i = 0; i < 6; i++)
         assert_int_equal(l->back[i], 1);
+}
+
+/* A result without an outcome is sent again. Others in the same call have theirs. */
+static void a_result_for_an_unreadable_item_is_not_lost(void **state)
+{
+    REPLY r = {0};
+    char path[300];
+    (void)state;
+
+    if (store_is_postgres())
+        return;
+    order_lines("wide", "i-26", 7, -1);
+    post(&node, &r, "/v1/agents/s/work", "{\"instance\": \"i\", \"max\": 7, \"wait\": \"5s\"}");
+    char *last = token_for(&r, "i-26/pack.5");
+    char *other = token_for(&r, "i-26/pack.6");
+    hand_in(&node, "s", "i", last, "\"output\": {\"id\": 5}", "accepted");
+    char *doc = read_item("i-26");
+    node_stop(&node);
+    write_item("i-26", "{}");
+    node_start(&node, flags);
+    post(&node, &r, "/v1/agents/s/work",
+         "{\"instance\": \"i\", \"max\": 0, \"results\": [{\"token\": \"%s\", \"output\": 5}, "
+         "{\"token\": \"%s\", \"output\": 6}]}",
+         last, other);
+    EXPECT(&r, 200);
+    EXPECT_TEXT(&r, "outcomes.0.token", other);
+    EXPECT_TEXT(&r, "outcomes.0.status", "accepted");
+    CHECK(!at(&r, "outcomes.1"), "it has an outcome");
+    (void)snprintf(path, sizeof path, "/v1/attempts/%s", last);
+    post(&node, &r, path, "{\"output\": 5}");
+    expect_problem(&r, 503, "busy");
+    post(&node, &r, "/v1/tasks/i-26/skip", "{\"step\": \"pack.5\", \"reason\": \"test\"}");
+    expect_problem(&r, 500, "corrupt");
+    node_stop(&node);
+    write_item("i-26", doc);
+    node_start(&node, flags);
+    hand_in(&node, "s", "i", last, "\"output\": {\"id\": 5}", "repeated");
+    post(&node, &r, "/v1/tasks/i-26/cancel", "{\"reason\": \"test\"}");
+    serve_until(ledger_new(), "i-26", "compensated");
+    free(last);
+    free(other);
+    free(doc);
 }
 
 static void expect_bad_list(const char *id, const char *lines, const char *text)
@@ -688,6 +742,12 @@ static void a_bad_list_fails_the_step(void **state)
         buf_str(&many, i ? ",1" : "1");
     buf_byte(&many, ']');
     expect_bad_list("i-10", many.ptr, "10001");
+    buf_str(&large, "{\"workflow\": \"any\", \"id\": \"i-14\", \"input\": {\"lines\": [\"");
+    while (large.len < 5 << 20)
+        buf_byte(&large, 'x');
+    buf_str(&large, "\"]}}");
+    post(&node, &r, "/v1/tasks", "%s", large.ptr);
+    EXPECT(&r, 413);
     post(&node, &r, "/v1/tasks",
          "{\"workflow\": \"any\", \"id\": \"i-11\", \"input\": {\"lines\": []}}");
     EXPECT(&r, 201);
@@ -717,6 +777,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(why_tells_of_items),
         cmocka_unit_test(outputs_that_are_too_long_fail_the_step_that_reads_them),
         cmocka_unit_test(what_cannot_be_read_is_read_again),
+        cmocka_unit_test(a_result_for_an_unreadable_item_is_not_lost),
     };
 
     kit_program(argc, argv);
