@@ -80,7 +80,7 @@ static int64_t now(void *arg)
 {
     const struct messages *t = arg;
 
-    return server_now(t->server);
+    return server_now_elapsing(t->server);
 }
 
 static void is_back(void *arg)
@@ -158,7 +158,14 @@ void messages_changed(struct server *sv)
 
 static int64_t messages_turn(struct server *sv)
 {
-    return courier_turn(sv->background->messages->outbox);
+    int64_t at = courier_turn(sv->background->messages->outbox);
+
+    return at && sv->config.virtual_time ? at - server_now_elapsing(sv) + server_now(sv) : at;
+}
+
+bool messages_are_under_way(const struct server *sv)
+{
+    return courier_delivers(sv->background->messages->outbox);
 }
 
 static void messages_drain(struct server *sv)
