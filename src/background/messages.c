@@ -158,9 +158,7 @@ void messages_changed(struct server *sv)
 
 static int64_t messages_turn(struct server *sv)
 {
-    int64_t at = courier_turn(sv->background->messages->outbox);
-
-    return at && sv->config.virtual_time ? at - server_now_elapsing(sv) + server_now(sv) : at;
+    return server_of_elapsing(sv, courier_turn(sv->background->messages->outbox));
 }
 
 bool messages_are_under_way(const struct server *sv)

@@ -51,6 +51,13 @@ int64_t server_now_elapsing(void *arg)
            + sv->config.virtual_time->jumped_ms;
 }
 
+int64_t server_of_elapsing(struct server *sv, int64_t at)
+{
+    if (at == 0 || !sv->config.virtual_time)
+        return at;
+    return at - server_now_elapsing(sv) + server_now(sv);
+}
+
 int64_t server_turn_now(const struct server *sv)
 {
     if (sv->config.virtual_time)

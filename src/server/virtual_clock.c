@@ -13,7 +13,9 @@
 #include <stdlib.h>
 
 #include "background/messages.h"
+#include "background/notices.h"
 #include "background/schedules.h"
+#include "background/submission_inbox.h"
 #include "node/virtual_time.h"
 #include "server/parts.h"
 #include "store/codec/codec.h"
@@ -74,7 +76,7 @@ static bool is_under_way(const struct virtual_clock *v, int64_t at)
 
     return (at != 0 && at <= server_now(v->sv)) || l->exchanges > l->awaiting || l->asks_open > 0
            || l->reads_open > 0 || l->lines_open > 0 || messages_are_under_way(sv)
-           || parts_are_busy(sv, v->run->opened);
+           || inbox_has_news(sv) || notices_part_has_news(sv) || parts_are_busy(sv, v->run->opened);
 }
 
 /* ---- looking at the store ---- */
