@@ -33,7 +33,10 @@ bool virtual_mode_find(const char *text, enum virtual_mode *ret)
 void virtual_advance(struct virtual_time *vt, struct advance *a)
 {
     ASSERT(a->ended);
-    list_push(&vt->advances, &a->link);
+    if (a->to == 0) /* what only looks does not wait for those that move */
+        list_push_front(&vt->advances, &a->link);
+    else
+        list_push(&vt->advances, &a->link);
     vt->woken(vt->arg);
 }
 

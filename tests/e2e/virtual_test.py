@@ -161,6 +161,21 @@ class VirtualTest(unittest.TestCase):
             end = task.expect("processed", within="0s", timeout=PATIENCE_S)
             self.assertEqual(end.steps["charge"]["attempts"][0]["effect"], "happened")
 
+    def test_a_handler_may_ask_for_the_time(self):
+        """Also while the clock is to be advanced, and waits for that very handler."""
+        server = self.server()
+        server.define(ORDER)
+        asked = []
+
+        def charge(_):
+            asked.append(server.now)
+            return {}
+
+        with server.agent("payment", {"charge": charge}, {"refund": None}):
+            server.submit("order", not_before="2026-01-02T09:00:00Z")
+            server.advance("2d", patience=PATIENCE_S)
+        self.assertEqual(asked, [at("2026-01-02T09:00:00Z")])
+
     def test_an_agent_that_hangs_is_passed(self):
         server = self.server()
         server.define(ORDER)
