@@ -68,6 +68,11 @@ static void answer_held(struct http_request *r, struct server *sv, const struct 
                  a->held_count > 1 ? " (and more)" : "");
 }
 
+static void answer_ending(struct http_request *r)
+{
+    http_problem_with(r, 503, "busy", "Retry-After: 1\r\n", "the server is ending");
+}
+
 static void ended(struct advance *a, enum advance_end how)
 {
     struct clock_call *c = CONTAINER_OF(a, struct clock_call, advance);
@@ -80,7 +85,7 @@ static void ended(struct advance *a, enum advance_end how)
     else if (how == ADVANCE_HELD)
         answer_held(r, sv, a);
     else
-        http_problem(r, 503, "draining", "the server is ending");
+        answer_ending(r);
     call_free(c);
 }
 
@@ -95,7 +100,7 @@ static struct clock_call *call_new(struct server *sv, struct http_request *r)
         return NULL;
     }
     if (sv->draining) {
-        http_problem(r, 503, "draining", "the server is ending");
+        answer_ending(r);
         return NULL;
     }
     struct clock_call *c = calloc(1, sizeof *c);
@@ -169,13 +174,10 @@ static bool read_advance(struct http_request *r, const struct json *j, int64_t n
 void clock_advance(struct server *sv, struct http_request *r)
 {
     CLEANUP(arena_fini) struct arena tree = {0};
-    struct advance wish = {0};
-    struct json *j = sv->config.virtual_time ? body_json(r, &tree) : NULL;
+    struct advance wish = {.patience_ms = PATIENCE_MS};
+    struct json *j = body_json(r, &tree);
 
-    if (sv->config.virtual_time && !j)
-        return;
-    wish.patience_ms = PATIENCE_MS;
-    if (j && !read_advance(r, j, server_now(sv), &wish))
+    if (!j || (sv->config.virtual_time && !read_advance(r, j, server_now(sv), &wish)))
         return;
     struct clock_call *c = call_new(sv, r);
     if (!c)

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import importlib
 import json
 import os
 import re
@@ -135,7 +136,7 @@ class Task:
                                      f"by {json.dumps(clock['held_by'])}")
             wait = WAIT_S
 
-    def expect(self, state: str, *, error: Union[None, str, "Any"] = ..., output: Any = ...,
+    def expect(self, state: str, *, error: Any = ..., output: Any = ...,
                within: Union[None, str, datetime.timedelta] = None, steps: Optional[Mapping[str, str]] = None,
                timeout: float = 60.0) -> Ended:
         """Waits for its end, which has to be this. `error`: the code of the first failure, None: there is none. `within`: the
@@ -368,12 +369,11 @@ class TestCase(unittest.TestCase):
 def fixture(*definitions: Union[str, "os.PathLike[str]", Mapping[str, Any]], **options: Any) -> Any:
     """For pytest, in conftest.py or a test file: `server = fixture("order.yaml")`. Each test that has a parameter of that name
     gets a server of its own with these definitions. `options` are those of Server."""
-    import pytest  # type: ignore[import-not-found,unused-ignore] # pylint: disable=import-outside-toplevel,import-error
+    pytest: Any = importlib.import_module("pytest")
 
-    @pytest.fixture
     def server() -> Iterator[Server]:
         with Server(**options) as running:
             running.define(*definitions)
             yield running
 
-    return server
+    return pytest.fixture(server)
