@@ -78,8 +78,8 @@ struct many {
     uint32_t line; /* read so far */
     bool away;     /* the last of them is being read on a thread: others wait for it */
     struct verdict *verdicts;
-    size_t count, open; /* lines that were read; that the scheduler has */
-    int64_t wait_ms, wait_until; /* steady */
+    size_t count, open;               /* lines that were read; that the scheduler has */
+    int64_t wait_ms, wait_until;      /* steady */
     struct registry_wait definitions; /* before the first line is read */
     /* State of the wait: */
     struct store_job job;

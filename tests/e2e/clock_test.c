@@ -86,6 +86,23 @@ static void test_what_holds_it_is_named(void **state)
     EXPECT_RAW(&r, "held_by", "[]"); /* but for what it was to disregard */
 }
 
+static void test_real_time_cannot_be_moved(void **state)
+{
+    struct node real;
+    REPLY r = {0};
+
+    (void)state;
+    node_init(&real);
+    node_start(&real, FLAGS(NULL));
+    get(&real, &r, "/v1/clock");
+    expect_problem(&r, 404, "real-time");
+    CHECK(!head_has(&r, "Intact-Virtual-Time"), "its time is real");
+    post(&real, &r, "/v1/clock/advance", "{\"by\": \"1d\"}");
+    expect_problem(&r, 404, "real-time");
+    node_stop(&real);
+    node_fini(&real);
+}
+
 static void test_bad_wishes(void **state)
 {
     REPLY r = {0};
@@ -107,6 +124,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_it_goes_where_it_is_told),
         cmocka_unit_test(test_what_holds_it_is_named),
         cmocka_unit_test(test_bad_wishes),
+        cmocka_unit_test(test_real_time_cannot_be_moved),
     };
 
     kit_program(argc, argv);
