@@ -48,7 +48,7 @@ int64_t server_now_elapsing(void *arg)
     if (!sv->config.virtual_time)
         return server_now(arg);
     return server_steady(NULL) + sv->clock.wall_minus_steady_ms
-           + sv->config.virtual_time->jumped_ms;
+           + atomic_load(&sv->config.virtual_time->jumped_ms);
 }
 
 int64_t server_of_elapsing(struct server *sv, int64_t at)

@@ -24,7 +24,7 @@ int64_t server_turn_now(const struct server *sv);
  * single clock that is ahead makes nothing old. */
 int64_t server_now_at_least(struct server *sv);
 /* The store's time. Where time is virtual it also goes on in between, as real time does: for what
- * happens outside (deliveries, alerts), and housekeeping. arg is the server. Event loop only. */
+ * happens outside (deliveries, alerts), and housekeeping. arg is the server. Any thread. */
 int64_t server_now_elapsing(void *arg);
 /* A moment by that time (0: none), as one by the store's time. */
 int64_t server_of_elapsing(struct server *sv, int64_t at);

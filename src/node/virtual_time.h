@@ -22,10 +22,10 @@ struct server;
 enum virtual_mode { VIRTUAL_AUTO, VIRTUAL_WAITS, VIRTUAL_MANUAL };
 
 struct virtual_time {
-    atomic_int_fast64_t now_ms; /* UTC. Any thread */
+    atomic_int_fast64_t now_ms;    /* UTC. Any thread */
+    atomic_int_fast64_t jumped_ms; /* the sum of all jumps. Any thread */
     /* All else: the loop's thread. */
     enum virtual_mode mode;
-    int64_t jumped_ms;        /* the sum of all jumps */
     struct link advances;     /* of struct advance, in the order in which they came */
     int64_t header_ms;        /* the time in the headers of answers; 0: none yet */
     void (*woken)(void *arg); /* an advance was added, or taken out. Set by who decides */

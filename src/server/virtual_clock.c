@@ -285,7 +285,7 @@ static void jump(struct virtual_clock *v, int64_t to)
 
     log_line(LOG_DEBUG, "event=clock_moved ms=%" PRId64, by);
     atomic_fetch_add(&v->vt->now_ms, by);
-    v->vt->jumped_ms += by;
+    atomic_fetch_add(&v->vt->jumped_ms, by);
     virtual_headers(v->sv);
     scheduler_calls_move(v->sv->scheduler, by);
     supervisor_left_out(v->sv->supervisor);

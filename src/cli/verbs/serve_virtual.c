@@ -29,6 +29,7 @@ int serve_virtual_read(const struct invocation *in, struct virtual_time *vt, boo
         return CLI_USAGE;
     *vt = (struct virtual_time){.mode = VIRTUAL_AUTO};
     atomic_init(&vt->now_ms, now);
+    atomic_init(&vt->jumped_ms, 0);
     if (mode && !virtual_mode_find(mode, &vt->mode))
         return CLI_USAGE; /* the table of flags has refused it */
     return CLI_OK;
