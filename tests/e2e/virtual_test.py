@@ -223,18 +223,14 @@ class VirtualTest(unittest.TestCase):
             self.assertEqual(at(end["ended_at"]), at(START) + 3 * DAY)
 
     def test_what_no_time_brings(self):
-        """A task that only a signal could end is said to wait for it, at once."""
+        """A task that only an operator can end is said to wait for it, at once, and not for its time."""
         server = self.server()
-        server.define("intact: 1\nworkflow: forever\nsteps:\n  - {name: paid, signal: {name: paid}, complete_by: never}\n"
-                      if False else ORDER.replace("complete_by: 10d\n", "").replace(", complete_by: 3d", ""))
-        with server.agent("payment", {"charge": {}}, {"refund": None}):
-            task = server.submit("order")
-            try:
-                end = task.ended(PATIENCE_S)
-            except AssertionError as e:
-                self.assertIn("paid", str(e))
-            else:
-                self.assertEqual(end.state, "compensated")
+        server.define(WAIT)
+        task = server.submit("sleep", paused=True)
+        with self.assertRaises(AssertionError) as raised:
+            task.ended(PATIENCE_S)
+        self.assertIn("does not end by itself", str(raised.exception))
+        self.assertEqual(server.now, at(START))
 
     def test_approvals(self):
         server = self.server()
@@ -382,8 +378,29 @@ class VirtualTest(unittest.TestCase):
             self.assertLess(time.monotonic(), end)
             time.sleep(0.05)
 
-    def test_two_agents_wait_in_turn(self):
-        """Parked calls outlast jumps of any length, and agents are not taken for absent."""
+    def work(self, server, wait):
+        answer = self.raw(server, "POST", "/v1/agents/x/work", json.dumps({"instance": "i", "max": 1, "wait": wait}),
+                          {"Content-Type": "application/json"})
+        return answer.status, json.loads(answer.read())
+
+    def test_parked_calls_wait_in_real_time(self):
+        """A jump does not end them, and they end though the clock stands."""
+        server = self.server(clock="manual")
+        server.define(TICK)
+        self.assertEqual((self.work(server, "200ms")[1]["requests"], server.now), ([], at(START)))
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            parked = pool.submit(self.work, server, "60s")
+            end = time.monotonic() + PATIENCE_S
+            while self.raw(server, "GET", "/metrics").read().decode().find('intact_agent_parked_calls{agent="x"} 1') < 0:
+                self.assertLess(time.monotonic(), end)
+            server.advance("2d")
+            self.assertFalse(parked.done())
+            server.submit("tick")
+            status, answer = parked.result(PATIENCE_S)
+            self.assertEqual((status, len(answer["requests"])), (200, 1))
+
+    def test_two_agents_side_by_side(self):
+        """Agents are not taken for absent by jumps."""
         server = self.server()
         server.define(MONTH.replace("{until: .output.ready, every: 6h, for: 4d}", "{until: \"true\", every: 6h, for: 4d}"))
         agent = Agent("x", places=4)
