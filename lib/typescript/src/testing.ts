@@ -7,7 +7,7 @@
  *   const server = await startServer({ definitions: ["order.yaml"] });
  *   t.after(() => server.close());
  *   server.agent(payment); // an Agent of your own
- *   server.agent("shipping", { ship: new StepError("no-address", "unknown street") });
+ *   server.agent("shipping", { ship: new StepError("no-address") });
  *   const task = await server.submit("order", { input: { total: 20 } });
  *   await server.advance("2d");
  *   await task.expect("compensated", { error: "no-address", within: "3d" });

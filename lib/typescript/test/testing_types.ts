@@ -5,7 +5,7 @@ import { startServer, type Clock, type Ended, type Server, type Task } from "int
 export async function uses(): Promise<void> {
   const server: Server = await startServer({ at: "2026-01-01T09:00:00Z", clock: "waits", definitions: ["order.yaml"] });
   server.agent(new Agent("payment"));
-  server.agent("shipping", { ship: new StepError("no-address", "unknown"), weigh: (request) => request.input }, { recall: null });
+  server.agent("shipping", { ship: new StepError("no-address"), weigh: (request) => request.input }, { recall: null });
   const task: Task = await server.submit("order", { input: { total: 20 } });
   const clock: Clock = await server.advance("2d", { regardless: true });
   await server.advance(new Date(), { patienceMs: 100 });
