@@ -28,6 +28,10 @@ handler_fn session_code_post;
 handler_fn sessions_list_get;
 handler_fn session_delete;
 
+/* clock.c: of a server whose time is virtual */
+handler_fn clock_get;
+handler_fn clock_advance;
+
 /* overview.c */
 handler_fn overview_get;
 

@@ -175,6 +175,8 @@ static const struct route routes[] = {
     {"GET", "v1/nodes", nodes_get, ROLE_BEARER, 0},
     {"GET", "v1/stats", stats_get, ROLE_READ, 0},
     {"GET", "v1/overview", overview_get, ROLE_READ, 0},
+    {"GET", "v1/clock", clock_get, ROLE_ADMIN, 0},
+    {"POST", "v1/clock/advance", clock_advance, ROLE_ADMIN, 0},
     {"GET", "v1/alerts", alerts_list, ROLE_READ, QUERY},
     {"GET", "v1/locks", locks_list, ROLE_READ, QUERY},
     {"POST", "v1/alerts/*/acknowledge", alert_acknowledge, ROLE_REPAIR, 0},

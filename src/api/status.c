@@ -4,13 +4,21 @@
 
 #include "api/handlers.h"
 #include "http/response.h"
+#include "node/json_answer.h"
 #include "node/node.h"
+#include "json/json.h"
 
 /* It shows only that the event loop runs. */
 void healthz_get(struct server *sv, struct http_request *r)
 {
-    (void)sv;
-    http_answer(r, 200, "application/json", SLICE("{\"status\":\"ok\"}"), NULL);
+    CLEANUP(buf_fini) struct buf b = {0};
+
+    json_open(&b, '{');
+    json_member_text(&b, "status", SLICE("ok"));
+    if (sv->config.virtual_time)
+        json_member_time(&b, "virtual_time", server_now(sv));
+    json_close(&b, '}');
+    answer_json(r, 200, &b, NULL);
 }
 
 static void not_ready(struct http_request *r, const char *type, const char *why)

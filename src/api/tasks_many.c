@@ -78,8 +78,8 @@ struct many {
     uint32_t line; /* read so far */
     bool away;     /* the last of them is being read on a thread: others wait for it */
     struct verdict *verdicts;
-    size_t count, open; /* lines that were read; that the scheduler has */
-    int64_t wait_ms, wait_until;
+    size_t count, open;               /* lines that were read; that the scheduler has */
+    int64_t wait_ms, wait_until;      /* steady */
     struct registry_wait definitions; /* before the first line is read */
     /* State of the wait: */
     struct store_job job;
@@ -285,7 +285,7 @@ static bool may_wait(const struct many *m)
 {
     const struct server *sv = m->x.server;
 
-    return !m->last_read && !sv->draining && m->wait_until > server_now(m->x.server);
+    return !m->last_read && !sv->draining && m->wait_until > server_steady(NULL);
 }
 
 static void join(struct many *m)
@@ -325,7 +325,7 @@ static void begin_timer(struct many *m)
     ASSERT(rc == 0);
     m->timer.data = m;
     m->timer_open = true;
-    int64_t left = max_i64(1, m->wait_until - server_now(sv));
+    int64_t left = max_i64(1, m->wait_until - server_steady(NULL));
     (void)uv_timer_start(&m->timer, wait_over, (uint64_t)left, 0); /* it has a callback */
 }
 
@@ -632,7 +632,7 @@ void batch_post(struct server *sv, struct http_request *r, int64_t wait_ms)
     m->grant = grant_new(sv->api->bearer, &m->arena);
     m->caller = arena_copy(&m->arena, sv->caller);
     m->share = quota_share(r->account);
-    m->wait_until = server_now(sv) + wait_ms;
+    m->wait_until = server_steady(NULL) + wait_ms;
     sv->load.asks_bytes += m->bytes;
     exchange_begin(&m->x, sv, r);
     m->x.gone = many_gone;

@@ -37,11 +37,12 @@ struct reader {
     struct slice caller; /* whose token it is read for */
     bool of_change;      /* it is the answer to a submission, which waits for no reader */
     struct waiter waiter;
-    int64_t wait_until; /* 0: answers with whatever there is */
+    int64_t wait_until; /* steady; 0: answers with whatever there is */
     int status;
     struct slice more; /* members that the record gets besides its own */
     uv_timer_t timer;  /* the end of the wait */
     bool timer_open, reading;
+    bool awaits;  /* is counted in load.awaiting */
     bool missing; /* it was not there a moment ago: only whether it was deleted is to be answered */
     struct task_row row;
     struct audit_page operations; /* newest first */
@@ -76,8 +77,15 @@ static void timer_closed(uv_handle_t *h)
         reader_free(rd);
 }
 
+static void awaits(struct reader *rd, bool is)
+{
+    rd->x.server->load.awaiting += (size_t)is - (size_t)rd->awaits;
+    rd->awaits = is;
+}
+
 static void reader_end(struct reader *rd)
 {
+    awaits(rd, false);
     waiter_leave(rd->x.server, &rd->waiter);
     rd->x.server->load.exchanges--;
     if (rd->timer_open)
@@ -284,6 +292,7 @@ static void begin_waiting(struct reader *rd)
 {
     struct server *sv = rd->x.server;
 
+    awaits(rd, true);
     waiter_join(sv, rd->id, &rd->waiter);
     if (rd->timer_open)
         return;
@@ -291,7 +300,7 @@ static void begin_waiting(struct reader *rd)
     ASSERT(rc == 0);
     rd->timer.data = rd;
     rd->timer_open = true;
-    int64_t left = max_i64(1, rd->wait_until - server_now(sv));
+    int64_t left = max_i64(1, rd->wait_until - server_steady(NULL));
     (void)uv_timer_start(&rd->timer, wait_over, (uint64_t)left,
                          0); /* cannot fail: it has a callback */
 }
@@ -314,7 +323,7 @@ static void is_read(struct reader *rd)
         begin_reading(rd);
     } else if (!rd->x.http) {
         reader_end(rd);
-    } else if (!ended && !rd->x.server->draining && rd->wait_until > server_now(rd->x.server)) {
+    } else if (!ended && !rd->x.server->draining && rd->wait_until > server_steady(NULL)) {
         begin_waiting(rd);
     } else {
         answer_task(rd);
@@ -346,6 +355,7 @@ static void begin_reading(struct reader *rd)
     struct server *sv = rd->x.server;
 
     ASSERT(!rd->reading);
+    awaits(rd, false);
     rd->reading = true;
     rd->renders = !rd->of_change;
     rd->ends = rd->wait_until == 0;
@@ -401,7 +411,7 @@ void task_get_when_ended(struct server *sv, struct http_request *r, struct slice
     rd->more = arena_copy(&rd->arena, more);
     rd->status = status;
     rd->of_change = !slice_is(r->method, "GET") && !slice_is(r->method, "HEAD");
-    rd->wait_until = wait_ms > 0 ? server_now(sv) + wait_ms : 0;
+    rd->wait_until = wait_ms > 0 ? server_steady(NULL) + wait_ms : 0;
     begin_reading(rd);
 }
 

@@ -208,7 +208,8 @@ static void turn(struct alerting *al)
     alerts_query_store(al);
     al->due_at = watch_turn(al->watch);
     uv_update_time(&sv->loop);
-    (void)uv_timer_start(&al->timer, fired, (uint64_t)max_i64(1, al->due_at - server_now(sv)), 0);
+    (void)uv_timer_start(&al->timer, fired,
+                         (uint64_t)max_i64(1, al->due_at - server_now_elapsing(sv)), 0);
 }
 
 static void fired(uv_timer_t *t)
@@ -288,7 +289,7 @@ static struct watch *watch_of(struct server *sv, const struct alerts_settings *s
 {
     const struct watch_outside outside = {
         .arg = sv,
-        .now = server_now,
+        .now = server_now_elapsing,
         .leads = leads,
         .store_works = store_works,
         .see = see,

@@ -80,7 +80,7 @@ static int64_t now(void *arg)
 {
     const struct messages *t = arg;
 
-    return server_now(t->server);
+    return server_now_elapsing(t->server);
 }
 
 static void is_back(void *arg)
@@ -158,7 +158,12 @@ void messages_changed(struct server *sv)
 
 static int64_t messages_turn(struct server *sv)
 {
-    return courier_turn(sv->background->messages->outbox);
+    return server_of_elapsing(sv, courier_turn(sv->background->messages->outbox));
+}
+
+bool messages_are_under_way(const struct server *sv)
+{
+    return courier_delivers(sv->background->messages->outbox);
 }
 
 static void messages_drain(struct server *sv)

@@ -137,7 +137,7 @@ static void failed(void *arg, const struct error *e)
 static enum err notices_open(struct server *sv, struct error *e)
 {
     const struct notices_config c = {.store = sv->store,
-                                     .clock = {server_now, sv},
+                                     .clock = {server_now_elapsing, sv},
                                      .me = slice_of(sv->holder),
                                      .shared = sv->config.store->shared,
                                      .arg = sv,
@@ -156,7 +156,12 @@ static enum err notices_open(struct server *sv, struct error *e)
 
 static int64_t notices_part_turn(struct server *sv)
 {
-    return notices_turn(notices_of(sv));
+    return server_of_elapsing(sv, notices_turn(notices_of(sv)));
+}
+
+bool notices_part_has_news(const struct server *sv)
+{
+    return notices_has_news(sv->background->notices);
 }
 
 void notices_part_wake(struct server *sv)

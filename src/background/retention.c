@@ -44,7 +44,7 @@ struct retention_job {
     struct arena names_arena; /* of the pass: the workflows that are examined one by one */
     struct slice *names;
     size_t name_count, name;
-    int64_t pass_at; /* steady; the next one */
+    int64_t pass_at; /* the next one */
     uint64_t began_ns;
     enum err trouble; /* ERR_OK: none */
     int64_t trouble_since;
@@ -126,7 +126,7 @@ static void pass_end(struct retention_job *k)
     const struct retirer *r = &k->retirer;
 
     k->passing = k->sweeping = false;
-    k->pass_at = server_steady(NULL) + pass_every_ms(k);
+    k->pass_at = server_now_elapsing(k->server) + pass_every_ms(k);
     k->server->metrics.tasks_deleted += r->tasks;
     k->server->metrics.tasks_archived += r->archived;
     if (r->tasks > 0)
@@ -263,7 +263,7 @@ static void fired(uv_timer_t *t)
         sweep_begin(k);
     else if (k->passing)
         part_begin(k);
-    else if (leads(k->server) && server_steady(NULL) >= k->pass_at)
+    else if (leads(k->server) && server_now_elapsing(k->server) >= k->pass_at)
         pass_begin(k);
     else
         look_later(k);

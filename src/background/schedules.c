@@ -92,6 +92,11 @@ void schedules_task_ended(struct server *sv, struct slice task)
     ticker_task_ended(sv->background->schedules->ticker, task);
 }
 
+int64_t schedules_due_at(const struct server *sv)
+{
+    return ticker_due_at(sv->background->schedules->ticker);
+}
+
 void schedules_stats(const struct server *sv, struct ticker_stats *ret)
 {
     ticker_stats(sv->background->schedules->ticker, ret);

@@ -14,6 +14,7 @@ struct server;
 void schedules_changed(struct server *sv); /* one was stored, or changed */
 void schedules_task_ended(struct server *sv, struct slice task);
 
+int64_t schedules_due_at(const struct server *sv); /* the next moment; 0: none is known */
 void schedules_stats(const struct server *sv, struct ticker_stats *ret);
 
 extern const struct part schedules_part;

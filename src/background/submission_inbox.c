@@ -388,11 +388,11 @@ static enum err inbox_open(struct server *sv, struct error *e)
     const struct intake_config c = {
         .store = sv->store,
         .workflows = &sv->workflows,
-        .clock = {server_now, sv},
+        .clock = {server_now_elapsing, sv},
         .shared = sv->config.store->shared,
-        .look_ms = sv->config.store->shared ? 0
-                   : ib->watches            ? LOOK_MS
-                                            : LOOK_UNTOLD_MS,
+        .look_ms = sv->config.store->shared                 ? 0
+                   : ib->watches || sv->config.virtual_time ? LOOK_MS
+                                                            : LOOK_UNTOLD_MS,
         .arg = ib,
         .room = room,
         .read = row_read,
@@ -413,12 +413,17 @@ static int64_t inbox_turn(struct server *sv)
 {
     struct inbox *ib = sv->background->inbox;
 
-    return intake_turn(ib->intake);
+    return server_of_elapsing(sv, intake_turn(ib->intake));
 }
 
 void inbox_surveyed(struct server *sv, const struct survey *v)
 {
     intake_surveyed(sv->background->inbox->intake, v);
+}
+
+bool inbox_has_news(const struct server *sv)
+{
+    return intake_has_news(sv->background->inbox->intake);
 }
 
 void inbox_wake(struct server *sv)

@@ -22,7 +22,7 @@ void token_list_read(struct store *st, struct arena *a, struct token_list *ret)
     struct error e = {0};
 
     ret->err = st->ops->token_list(st, a, &ret->rows, &ret->count, &e);
-    if (ret->err == ERR_OK)
+    if (ret->err == ERR_OK && st->ops->sessions)
         ret->err = st->ops->sessions->list(st, a, &ret->sessions, &ret->session_count, &e);
 }
 
@@ -133,7 +133,7 @@ enum err token_list_load(struct server *sv, struct error *e)
     size_t count = 0;
 
     enum err err = st->ops->token_list(st, &a, &rows, &count, e);
-    if (err == ERR_OK)
+    if (err == ERR_OK && st->ops->sessions)
         err = st->ops->sessions->list(st, &a, &sessions, &session_count, e);
     if (err == ERR_OK) {
         access_load(sv->access, rows, count);

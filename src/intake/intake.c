@@ -305,6 +305,11 @@ int64_t intake_turn(struct intake *in)
 
 /* ---- interface ---- */
 
+bool intake_has_news(const struct intake *in)
+{
+    return !in->draining && (in->woken || in->state != IDLE);
+}
+
 void intake_wake(struct intake *in)
 {
     in->woken = true;

@@ -69,7 +69,8 @@ void intake_read(struct intake_item *it);
 void intake_answered(struct intake_item *it, struct slice story);
 /* Does what is due; returns when to call it again, or 0. */
 int64_t intake_turn(struct intake *in);
-void intake_drain(struct intake *in); /* takes no more */
+void intake_drain(struct intake *in);          /* takes no more */
+bool intake_has_news(const struct intake *in); /* something may wait to be read, or is read */
 bool intake_is_busy(const struct intake *in);
 void intake_stats(const struct intake *in, struct intake_stats *ret);
 

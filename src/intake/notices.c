@@ -380,6 +380,13 @@ void notices_drain(struct notices *in)
     in->draining = true;
 }
 
+bool notices_has_news(const struct notices *in)
+{
+    bool soon = in->woken && in->read_from <= now_of(in) + PAUSE_MS;
+
+    return !in->draining && (soon || in->state != IDLE);
+}
+
 bool notices_is_busy(const struct notices *in)
 {
     return in->state != IDLE;

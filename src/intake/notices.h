@@ -52,6 +52,8 @@ void notices_surveyed(struct notices *in, const struct survey *v);
 void notices_answered(struct notice_item *it); /* it->ask was answered */
 int64_t notices_turn(struct notices *in);      /* does what is due; when to call it again, or 0 */
 void notices_drain(struct notices *in);        /* takes no more */
+/* Some may wait to be read soon, or are being decided. */
+bool notices_has_news(const struct notices *in);
 bool notices_is_busy(const struct notices *in);
 
 #endif

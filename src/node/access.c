@@ -30,7 +30,8 @@ struct access {
     struct map by_hash;
     EVP_MD *sha256; /* looked up once: that costs more than hashing a token */
     EVP_MD_CTX *ctx;
-    char *file; /* NULL: open */
+    char *file;   /* NULL: open, ... */
+    bool honours; /* ... but a known token counts */
 };
 
 static const struct bearer somebody = {.name = {"open", 4},
@@ -208,6 +209,12 @@ bool access_is_open(const struct access *a)
     return !a->file;
 }
 
+void access_honour(struct access *a)
+{
+    ASSERT(access_is_open(a));
+    a->honours = true;
+}
+
 const char *access_file(const struct access *a)
 {
     return a->file;
@@ -359,7 +366,7 @@ const struct slice *access_groups_of(const struct access *ac, struct slice perso
             most += ac->bearers[i].group_count;
             any = true;
         }
-    if (!any || access_is_open(ac))
+    if (!any || (access_is_open(ac) && !ac->honours))
         return NULL;
     groups = arena_alloc(a, (most + 1) * sizeof *groups);
     for (size_t i = 0; i < ac->count; i++)
@@ -467,9 +474,14 @@ const struct bearer *access_who(struct access *a, struct slice authorization, in
 {
     unsigned char hash[TOKEN_HASH_SIZE];
 
-    if (access_is_open(a))
+    if (access_is_open(a) && !a->honours)
         return &somebody;
     struct slice token = token_in(authorization);
+    if (a->honours) {
+        bool is_token = token.ptr && access_hash(a, token, hash);
+        const struct bearer *b = is_token ? access_by_hash(a, hash, now, ret_why) : NULL;
+        return b ? b : &somebody;
+    }
     if (!token.ptr) {
         *ret_why = authorization.ptr ? "Authorization is not \"Bearer TOKEN\""
                                      : "send a token: \"Authorization: Bearer TOKEN\"";

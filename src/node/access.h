@@ -85,6 +85,8 @@ struct access;
 struct access *access_new(const char *file);
 void access_free(struct access *a);
 bool access_is_open(const struct access *a);
+/* Without a token everything is allowed, but a known token stands for its bearer. */
+void access_honour(struct access *a);
 const char *access_file(const struct access *a);
 
 /* These tokens, and no others, are good from now on. */

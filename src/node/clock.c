@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "node/node.h"
+#include "node/virtual_time.h"
 
 enum {
     CLOCK_LOOK_MS = 1000,
@@ -40,13 +41,34 @@ int64_t server_now(void *arg)
     return server_steady(NULL) + sv->clock.wall_minus_steady_ms;
 }
 
+int64_t server_now_elapsing(void *arg)
+{
+    const struct server *sv = arg;
+
+    if (!sv->config.virtual_time)
+        return server_now(arg);
+    return server_steady(NULL) + sv->clock.wall_minus_steady_ms
+           + atomic_load(&sv->config.virtual_time->jumped_ms);
+}
+
+int64_t server_of_elapsing(struct server *sv, int64_t at)
+{
+    if (at == 0 || !sv->config.virtual_time)
+        return at;
+    return at - server_now_elapsing(sv) + server_now(sv);
+}
+
 int64_t server_turn_now(const struct server *sv)
 {
+    if (sv->config.virtual_time)
+        return atomic_load(&sv->config.virtual_time->now_ms);
     return (int64_t)uv_now(&sv->loop) + sv->clock.wall_minus_steady_ms;
 }
 
 int64_t server_now_at_least(struct server *sv)
 {
+    if (sv->config.virtual_time)
+        return server_now(sv);
     return min_i64(server_now(sv), wall_now_ms());
 }
 
@@ -56,7 +78,7 @@ int64_t server_now_at_least(struct server *sv)
 static int64_t time_at_start(const struct server *sv)
 {
     struct store *st = sv->config.store;
-    int64_t wall = wall_now_ms();
+    int64_t wall = sv->config.virtual_time ? server_now((void *)(uintptr_t)sv) : wall_now_ms();
     int64_t used_until = st->ops->used_until(st);
     int64_t behind = used_until - wall;
     bool believed = behind <= CLOCK_BELIEVE_MS;
@@ -81,7 +103,7 @@ void clock_check(struct server *sv)
 {
     int64_t steady = server_steady(NULL);
 
-    if (steady < sv->clock.check_at)
+    if (steady < sv->clock.check_at || sv->config.virtual_time)
         return;
     sv->clock.check_at = steady + CLOCK_LOOK_MS;
     int64_t off = wall_now_ms() - steady - sv->clock.wall_minus_steady_ms;

@@ -23,6 +23,11 @@ int64_t server_turn_now(const struct server *sv);
 /* The store's time or this machine's, whichever is earlier: for changes that cannot be undone. A
  * single clock that is ahead makes nothing old. */
 int64_t server_now_at_least(struct server *sv);
+/* The store's time. Where time is virtual it also goes on in between, as real time does: for what
+ * happens outside (deliveries, alerts), and housekeeping. arg is the server. Any thread. */
+int64_t server_now_elapsing(void *arg);
+/* A moment by that time (0: none), as one by the store's time. */
+int64_t server_of_elapsing(struct server *sv, int64_t at);
 int64_t server_steady(void *arg); /* arg is ignored. Any thread */
 int64_t wall_now_ms(void);        /* this machine's wall clock */
 

@@ -13,6 +13,7 @@ struct helper_config;   /* background/helper.h */
 struct webhook_config;  /* webhook/webhook_config.h */
 struct alerts_settings; /* alerts/alert_settings.h */
 struct retention;       /* background/retention.h */
+struct virtual_time;    /* node/virtual_time.h */
 enum { HELPERS_MAX = 2 };
 
 /* A file of the store, for the metrics. */
@@ -54,8 +55,10 @@ struct server_config {
     int64_t give_up_ms;  /* a message that cannot be delivered for so long is dead; 0: 3 days */
     const char *version; /* "0.1.0+48f1708a0b1c", what follows the plus tells builds apart; NULL:
                             the version alone */
-    bool console;        /* the pages of the console are served, if the program has them */
-    bool print_ready;    /* write the address to standard output once it is ready */
+    struct virtual_time *virtual_time; /* NULL: time is real. The store goes by it, too */
+    bool end_with_stdin;               /* the end of standard input ends the server */
+    bool console;     /* the pages of the console are served, if the program has them */
+    bool print_ready; /* write the address to standard output once it is ready */
 };
 
 #endif

@@ -8,6 +8,7 @@
 
 #include <openssl/sha.h>
 
+#include "base/when.h"
 #include "node/node.h"
 
 #define HEADER "Intact-Installation"
@@ -22,6 +23,13 @@ struct slice installation_headers(struct server *sv)
     /* A browser uses the declared type of an answer, and never takes it for a page. */
     int len = snprintf(sv->always, sizeof sv->always,
                        HEADER ": %s\r\nX-Content-Type-Options: nosniff\r\n", installation_id(sv));
+
+    if (sv->config.virtual_time) {
+        CLEANUP(buf_fini) struct buf time = {0};
+        time_write(&time, server_now(sv));
+        len += snprintf(sv->always + len, sizeof sv->always - (size_t)len,
+                        "Intact-Virtual-Time: %s\r\n", time.ptr);
+    }
 
     ASSERT(len > 0 && (size_t)len < sizeof sv->always);
     return (struct slice){sv->always, (size_t)len};

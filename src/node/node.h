@@ -54,7 +54,7 @@ struct server {
 
     /* clients */
     struct http_server *http;
-    char always[128]; /* the header lines of every answer */
+    char always[192]; /* the header lines of every answer */
     struct access *access;
     struct sessions *sessions;
     struct quotas *quotas; /* http_request.account is that of its token, or NULL */

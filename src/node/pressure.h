@@ -18,7 +18,8 @@ struct load {
     size_t lines_waiting;         /* of batches, for the ends of their tasks */
     size_t readers_open;          /* requests that wait to see something */
     size_t untagged_open;         /* results whose tokens only their tasks can verify */
-    size_t exchanges;             /* those that the store works on */
+    size_t exchanges;             /* those that the store works on, and `awaiting` */
+    size_t awaiting;              /* readers of a task that wait for its end */
 };
 
 bool asks_have_room(struct server *sv, struct http_request *r, size_t bytes); /* false: answered */

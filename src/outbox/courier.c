@@ -722,6 +722,11 @@ bool courier_is_busy(const struct courier *o)
     return o->settle_job || o->read_job;
 }
 
+bool courier_delivers(const struct courier *o)
+{
+    return o->under_way > 0;
+}
+
 void courier_stats(const struct courier *o, struct courier_stats *ret)
 {
     const struct target *t = NULL;

@@ -71,6 +71,7 @@ void courier_back(struct courier *o, const struct channel *c);
 void courier_stop(struct courier *o); /* nothing more is sent; running deliveries may end */
 bool courier_is_drained(const struct courier *o); /* and they have, and that is stored */
 bool courier_is_busy(const struct courier *o);    /* with the store */
+bool courier_delivers(const struct courier *o);   /* a receiver has not answered yet */
 
 struct courier_stats {
     uint64_t delivered, failed, dead, set_aside; /* total attempts and messages */

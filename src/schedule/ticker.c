@@ -351,6 +351,11 @@ void ticker_drain(struct ticker *tk)
     tk->draining = true;
 }
 
+int64_t ticker_due_at(const struct ticker *tk)
+{
+    return tk->due_at;
+}
+
 bool ticker_is_busy(const struct ticker *tk)
 {
     return tk->busy;

@@ -42,6 +42,8 @@ int64_t ticker_turn(struct ticker *tk);
 void ticker_changed(struct ticker *tk); /* a schedule was stored, or changed, here */
 void ticker_task_ended(struct ticker *tk, struct slice task);
 void ticker_drain(struct ticker *tk); /* nothing is begun from now on */
+/* The next moment of a schedule; 0: none is known. */
+int64_t ticker_due_at(const struct ticker *tk);
 bool ticker_is_busy(const struct ticker *tk);
 
 struct ticker_stats {

@@ -170,6 +170,27 @@ struct scheduler_stats {
 };
 void scheduler_stats(const struct scheduler *s, struct scheduler_stats *ret);
 const struct dispatch *scheduler_dispatch(const struct scheduler *s);
+/* An attempt that an instance has, or is about to get. */
+struct at_work {
+    struct slice task, step, agent, instance;
+    uint32_t item; /* 0: it is of no item */
+    bool undo;
+    uint32_t attempt;
+};
+
+/* Tells of each of them. / Of each agent that does not ask for work, though a step in memory waits
+ * for it. / Would a task in the store that waits for this agent be started if it asked? */
+void scheduler_at_work(const struct scheduler *s, void (*tell)(void *arg, const struct at_work *w),
+                       void *arg);
+void scheduler_missed(const struct scheduler *s, void (*tell)(void *arg, struct slice agent),
+                      void *arg);
+bool scheduler_is_missed(const struct scheduler *s, struct slice agent);
+/* The next moment at which something is due that does not depend on arrivals, other than what is
+ * due for rows of the store (wake_at); 0: nothing is. Housekeeping and parked calls are no part of
+ * it. */
+int64_t scheduler_due_at(const struct scheduler *s);
+/* All parked calls are answered later by so much (may be negative), if nothing happens before. */
+void scheduler_calls_move(struct scheduler *s, int64_t by_ms);
 /* The tasks in memory, only to be read. Valid until the next turn. */
 struct tasks;
 const struct tasks *scheduler_tasks(const struct scheduler *s);

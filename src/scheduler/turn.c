@@ -290,15 +290,34 @@ static int64_t next_claim(const struct scheduler *s)
     return at;
 }
 
+/* When something is due for tasks in memory and agents; 0: nothing is. */
+static int64_t next_in_memory(const struct scheduler *s)
+{
+    const struct heap_node *nap = heap_min(&s->tasks.naps);
+    int64_t at = earlier(nap ? nap->key : 0, silence_next(&s->tasks));
+
+    at = earlier(at, earlier(dispatch_wakes_at(&s->tasks.dispatch), limits_next(&s->tasks)));
+    return earlier(at, breakers_next(&s->tasks));
+}
+
+int64_t scheduler_due_at(const struct scheduler *s)
+{
+    return earlier(next_in_memory(s), s->locks ? 0 : next_claim(s));
+}
+
+void scheduler_calls_move(struct scheduler *s, int64_t by_ms)
+{
+    struct heap *h = &s->tasks.waits;
+
+    for (size_t i = 0; i < h->len; i++) /* their order stays */
+        h->nodes[i]->key += by_ms;
+}
+
 static int64_t next_turn(const struct scheduler *s)
 {
     const struct heap_node *wait = heap_min(&s->tasks.waits);
-    const struct heap_node *nap = heap_min(&s->tasks.naps);
-    int64_t at = earlier(wait ? wait->key : 0, nap ? nap->key : 0);
+    int64_t at = earlier(wait ? wait->key : 0, next_in_memory(s));
 
-    at = earlier(at, silence_next(&s->tasks));
-    at = earlier(at, earlier(dispatch_wakes_at(&s->tasks.dispatch), limits_next(&s->tasks)));
-    at = earlier(at, breakers_next(&s->tasks));
     if (s->tasks.counts.waiting > 0)
         at = earlier(at, s->sweep_at);
     if (!list_empty(&s->answers) || !list_empty(&s->tasks.undecided) || s->starts_left)

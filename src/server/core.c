@@ -61,6 +61,8 @@ enum err core_load(struct run *run, struct error *e)
     struct server *sv = &run->sv;
 
     sv->access = access_new(sv->config.token_file);
+    if (sv->config.virtual_time)
+        access_honour(sv->access);
     sv->sessions = sessions_new();
     sv->overview = overview_new(server_turn_now(sv));
     sv->contents = contents_new();

@@ -23,6 +23,7 @@
 #include "node/node.h"
 #include "node/notify.h"
 #include "node/part.h"
+#include "node/virtual_time.h"
 #include "server/run.h"
 #include "server/server.h"
 #include "webhook/webhook.h"
@@ -222,6 +223,11 @@ static enum err listen_open(struct server *sv, struct error *e)
     scheduler_bound_names(sv->scheduler, sv->limits.instances_max, sv->limits.agents_max);
     listen_to_hangup(run_of(sv));
     log_started(sv, wanted);
+    if (sv->config.virtual_time)
+        log_line(LOG_WARN,
+                 "event=virtual_time clock=%s text=\"for tests: time is virtual, nothing "
+                 "is kept, and nobody is asked for a token\"",
+                 virtual_mode_text(sv->config.virtual_time->mode));
     notify("READY=1");
     admin_token_log(sv);
     if (sv->config.print_ready) /* if it cannot be written, the log has it */

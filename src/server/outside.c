@@ -154,7 +154,8 @@ struct supervisor_outside outside_of_supervisor(struct server *sv)
     return (struct supervisor_outside){
         .arg = sv,
         .now = server_now,
-        .steady = server_steady,
+        /* Virtual time neither stands still by itself nor goes back. */
+        .steady = sv->config.virtual_time ? server_now : server_steady,
         .requested = requested,
         .generations = cache_check_generations,
         .failed = store_scan_failed,

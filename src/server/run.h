@@ -13,7 +13,9 @@ struct run {
     uv_signal_t sigterm, sigint;
     uv_signal_t sighup; /* if its data is set */
     uv_timer_t drain_timer;
+    struct virtual_clock *clock; /* NULL: time is real */
     uv_timer_t watchdog;
+    uv_poll_t input;        /* standard input, if its data is set */
     uv_signal_cb on_signal; /* drains; the second one ends the process */
     int64_t drain_left_ms;
     bool replaced;            /* the node is another process now: this one ends */

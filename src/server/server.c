@@ -5,6 +5,7 @@
 
 #include "server/server.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -23,6 +24,7 @@
 #include "server/core.h"
 #include "server/parts.h"
 #include "server/run.h"
+#include "server/virtual_clock.h"
 
 enum {
     DRAIN_MS = 5000,
@@ -45,6 +47,8 @@ static void take_turn(struct run *run)
     check_replaced(run);
     store_scan_check(sv);
     int64_t at = parts_turn(sv);
+    if (run->clock)
+        at = virtual_clock_turn(run->clock, at);
     turns_next(&run->turns, at, server_now(sv));
 }
 
@@ -177,7 +181,9 @@ static void take_down(struct run *run)
     struct server *sv = &run->sv;
 
     parts_hang_up(sv, run->opened);
-    while (sv->load.exchanges > 0 || parts_are_busy(sv, run->opened))
+    virtual_clock_close(run->clock);
+    while (sv->load.exchanges > 0 || virtual_clock_is_busy(run->clock)
+           || parts_are_busy(sv, run->opened))
         (void)uv_run(&sv->loop, UV_RUN_ONCE);
     parts_close(sv, run->opened);
     core_stop(run);
@@ -185,13 +191,48 @@ static void take_down(struct run *run)
     turns_close(&run->turns);
     close_handle((uv_handle_t *)&run->drain_timer);
     close_handle((uv_handle_t *)&run->watchdog);
+    if (run->input.data)
+        close_handle((uv_handle_t *)&run->input);
     close_signals(run);
     while (uv_run(&sv->loop, UV_RUN_DEFAULT) != 0)
         ;
     int rc = uv_loop_close(&sv->loop);
     ASSERT(rc == 0);
     parts_free(sv, run->opened);
+    virtual_clock_free(run->clock);
     core_unload(run);
+}
+
+/* ---- standard input ---- */
+
+/* Whoever started this server has gone, or closed the pipe: nobody waits for anything any more. */
+static void on_stdin(uv_poll_t *poll, int status, int events)
+{
+    struct run *run = poll->data;
+    char bytes[256];
+    (void)events;
+
+    ssize_t got = status < 0 ? 0 : read(STDIN_FILENO, bytes, sizeof bytes);
+    if (got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR)))
+        return;
+    log_line(LOG_INFO, "event=stdin_ended");
+    (void)uv_poll_stop(poll);
+    end_now(run);
+}
+
+static enum err watch_stdin(struct run *run, struct error *e)
+{
+    int rc = uv_poll_init(&run->sv.loop, &run->input, STDIN_FILENO);
+
+    if (rc != 0)
+        return error_set(e, ERR_INVALID,
+                         "standard input cannot be watched (%s): with --end-with-stdin it has to "
+                         "be a pipe",
+                         uv_strerror(rc));
+    run->input.data = run;
+    rc = uv_poll_start(&run->input, UV_READABLE, on_stdin);
+    ASSERT(rc == 0);
+    return ERR_OK;
 }
 
 /* ---- start ---- */
@@ -278,7 +319,10 @@ static enum err serve(struct run *run, struct error *e)
     struct server *sv = &run->sv;
 
     start_handles(run);
-    enum err err = parts_open(sv, &run->opened, e);
+    run->clock = virtual_clock_new(run);
+    enum err err = sv->config.end_with_stdin ? watch_stdin(run, e) : ERR_OK;
+    if (err == ERR_OK)
+        err = parts_open(sv, &run->opened, e);
     if (err == ERR_OK) {
         take_turn(run);
         thread_is_prompt();

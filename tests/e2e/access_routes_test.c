@@ -145,6 +145,8 @@ static const struct {
     {"PUT", "v1/tokens/*", "/v1/tokens/nobody", ADMIN},
     {"DELETE", "v1/tokens/*", "/v1/tokens/nobody", ADMIN},
     {"GET", "v1/overview", "/v1/overview", READERS},
+    {"GET", "v1/clock", "/v1/clock", ADMIN},
+    {"POST", "v1/clock/advance", "/v1/clock/advance", ADMIN},
     {"POST", "v1/session", "/v1/session", PEOPLE},
     {"GET", "v1/session", "/v1/session", BEARERS},
     {"DELETE", "v1/session", "/v1/session", BEARERS},

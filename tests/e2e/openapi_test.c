@@ -46,6 +46,8 @@ static const struct call calls[] = {
     {"POST", "/v1/agents/ag/breaker", "{\"state\": \"closed\"}", true},
     {"GET", "/v1/stats", NULL, false},
     {"GET", "/v1/overview", NULL, false},
+    {"GET", "/v1/clock", NULL, false},
+    {"POST", "/v1/clock/advance", "{\"by\": \"1d\"}", false},
     {"GET", "/v1/tasks", NULL, false},
     {"GET", "/v1/tasks/held", NULL, false},
     {"GET", "/v1/tasks/held/events", NULL, false},

@@ -17,6 +17,7 @@ check() {
 cp types.ts types.mts
 cp types.ts types.cts
 cp "$root"/examples/typescript/*.mts .
+cp testing_types.ts testing_types.mts
 check --module nodenext ./*.mts types.cts
-check --module preserve types.ts
+check --module preserve types.ts testing_types.ts
 check --module commonjs --moduleResolution node10 types.ts

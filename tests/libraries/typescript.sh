@@ -39,3 +39,6 @@ until INTACT_TOKEN=$(cat "$work/data/admin-token" 2>/dev/null) && [ -n "$INTACT_
 export INTACT_TOKEN
 "$node" --version
 DRIVERS=$root/build/typescript "$node" --test units.test.mjs client.test.mjs require.test.cjs
+# intact-client/testing starts servers of its own.
+cp "$root/examples/testing/trial.test.mjs" "$root/examples/testing/trial.yaml" .
+INTACT_PROGRAM=$intact "$node" --test trial.test.mjs

@@ -14,7 +14,9 @@ PROBLEM = "application/problem+json"
 class Judge:
     def __init__(self, document):
         self.document = document
-        self.always = {name.lower(): field["schema"] for name, field in document.root["x-intact-always"].items()}
+        always = document.root["x-intact-always"]
+        self.always = {name.lower(): field["schema"] for name, field in always.items()}
+        self.optional = {name.lower() for name, field in always.items() if field.get("x-intact-optional")}
         self.seen = set()  # what occurred, as coverage names it
         self.count = 0
 
@@ -37,6 +39,8 @@ class Judge:
         found = []
         for name, schema in self.always.items():
             value = answer.get(name)
+            if value is None and name in self.optional:
+                continue
             found += [f"there is no {name}"] if value is None else self.of_text(schema, value, f"header field {name}")
         return found
 

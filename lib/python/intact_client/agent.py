@@ -145,6 +145,13 @@ class Agent:
         """Decorator: the function undoes effects. It has to succeed if there is nothing to undo."""
         return self._on(name, "undo", auto_heartbeat)
 
+    def copy(self, server: str, *, token: Optional[str] = "", discovery: bool = False) -> Agent:
+        """An agent with the same name, places and handlers, not started, at another server: for tests."""
+        agent = Agent(self.name, places=self.places, server=server, token=token, discovery=discovery, wait=self._wait,
+                      stop_wait=self._stop_wait, logger=self._log, installation="any")
+        agent._handlers = dict(self._handlers)
+        return agent
+
     def _on(self, name: str, direction: str, auto_heartbeat: bool) -> Callable[[Handler], Handler]:
         if (name, direction) in self._handlers:
             raise ValueError(f"a handler for {name!r} ({direction}) exists already")

@@ -165,6 +165,23 @@ export class Agent {
     return this.#on(`undo ${name}`, handler as Handler, options);
   }
 
+  /** An agent with the same name, places and handlers, not started, at another server: for tests. */
+  copy(server: string, options: Omit<AgentOptions, "server"> = {}): Agent {
+    const agent = new Agent(this.name, {
+      places: this.places,
+      waitMs: this.#waitMs,
+      stopWaitMs: this.#stopWaitMs,
+      logger: this.#log,
+      token: "",
+      discovery: false,
+      installation: "any",
+      ...options,
+      server,
+    });
+    for (const [key, handling] of this.#handlers) agent.#handlers.set(key, handling);
+    return agent;
+  }
+
   #on(key: string, run: Handler, options: HandlerOptions): this {
     if (this.#handlers.has(key)) throw new RangeError(`a handler for "${key}" exists already`);
     this.#handlers.set(key, { run, options });

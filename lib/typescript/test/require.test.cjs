@@ -12,6 +12,14 @@ test("require gives what import gives, the very same", async () => {
   for (const name of names) assert.equal(imported[name], required[name], name);
 });
 
+test("so it is with intact-client/testing", async () => {
+  const { startServer, Server } = require("intact-client/testing");
+  const imported = await import("intact-client/testing");
+  assert.equal(imported.startServer, startServer);
+  assert.equal(imported.Server, Server);
+  await assert.rejects(startServer({ program: "/nonexistent" }), /INTACT_PROGRAM/);
+});
+
 test("the parts work", () => {
   const { Agent, Request, StepError } = required;
   const agent = new Agent("a", { server: "http://127.0.0.1:1" }).action("x", () => 1);

@@ -7,6 +7,7 @@
 #include "cli/verbs/serve_kept.h"
 #include "cli/verbs/serve_retention.h"
 #include "cli/verbs/serve_settings.h"
+#include "cli/verbs/serve_virtual.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -50,6 +51,9 @@ struct options {
     struct serve_settings settings;
     int64_t scan_every_ms, grace_ms, drain_ms, keep_ms;
     bool open, console, adopt, migrate;
+    bool is_virtual; /* then: */
+    struct virtual_time time;
+    bool end_with_stdin;
 };
 
 static bool read_time(const struct invocation *in, const char *flag, int64_t *ret_ms)
@@ -209,12 +213,16 @@ static int read_options(const struct invocation *in, struct options *o)
         .console = !given(in, "no-console"),
         .adopt = given(in, "adopt"),
         .migrate = given(in, "migrate"),
+        .end_with_stdin = given(in, "end-with-stdin"),
     };
     given_log_level(in);
+    int bad = serve_virtual_read(in, &o->time, &o->is_virtual);
+    if (bad)
+        return bad;
     if (!read_time(in, "scan-every", &o->scan_every_ms) || !read_time(in, "grace", &o->grace_ms)
         || !read_time(in, "drain", &o->drain_ms) || !read_time(in, "keep", &o->keep_ms))
         return CLI_USAGE;
-    int bad = read_hosts(in, o);
+    bad = read_hosts(in, o);
     if (bad == CLI_OK)
         bad = read_roles(in, o);
     if (bad == CLI_OK)
@@ -260,7 +268,7 @@ static char *token_file_of(const char *data)
     return file;
 }
 
-static struct server_config config_of(const struct options *o, struct store *store)
+static struct server_config config_of(struct options *o, struct store *store)
 {
     return (struct server_config){
         .listen = o->listen,
@@ -271,7 +279,7 @@ static struct server_config config_of(const struct options *o, struct store *sto
         .host_count = o->host_count,
         .limits = &o->limits,
         .store = store,
-        .maintain = o->store ? NULL : sqlite_store_maintain,
+        .maintain = o->store || o->is_virtual ? NULL : sqlite_store_maintain,
         .node = o->node,
         .roles = o->roles,
         .advertise = o->advertise,
@@ -285,13 +293,15 @@ static struct server_config config_of(const struct options *o, struct store *sto
         .webhooks = &o->settings.webhooks,
         .source = o->settings.messages.source,
         .give_up_ms = o->settings.messages.give_up_ms,
+        .virtual_time = o->is_virtual ? &o->time : NULL,
+        .end_with_stdin = o->end_with_stdin,
         .console = o->console,
         .print_ready = true,
         .version = build_version,
     };
 }
 
-static int serve(const struct options *o, struct store *store)
+static int serve(struct options *o, struct store *store)
 {
     struct error e = {0};
     char *token_file = o->open ? NULL : token_file_of(o->data);
@@ -305,8 +315,9 @@ static int serve(const struct options *o, struct store *store)
     (void)snprintf(wal, sizeof wal, "%s/intact.db-wal", o->data);
     const struct store_file files[] = {{"database", db}, {"wal", wal}};
     c.token_file = token_file;
-    c.store_files = o->store ? NULL : files;
-    c.store_file_count = o->store ? 0 : COUNT_OF(files);
+    bool has_files = !o->store && !o->is_virtual;
+    c.store_files = has_files ? files : NULL;
+    c.store_file_count = has_files ? COUNT_OF(files) : 0;
     char instance[NODE_NAME_MAX + 8];
     (void)snprintf(instance, sizeof instance, "http-%s", o->node);
     const char *const argv[] = {"intact",     "agent",  "http",  "--config",  o->http,
@@ -473,7 +484,14 @@ static int migrate(const struct invocation *in, const struct options *o)
     return err == ERR_OK ? CLI_OK : failed_to_open(in, o, err, &e);
 }
 
-static int open_and_serve(struct invocation *in, const struct options *o)
+static enum err open_store(struct options *o, struct store **ret, struct error *e)
+{
+    if (o->is_virtual)
+        return serve_virtual_open(&o->time, ret, e);
+    return o->store ? open_database(o, ret, e) : sqlite_store_open(o->data, ret, e);
+}
+
+static int open_and_serve(struct invocation *in, struct options *o)
 {
     struct store *store = NULL;
     struct error e = {0};
@@ -485,7 +503,7 @@ static int open_and_serve(struct invocation *in, const struct options *o)
     if (err == ERR_OK && o->adopt)
         err = adopt(o, &e);
     if (err == ERR_OK)
-        err = o->store ? open_database(o, &store, &e) : sqlite_store_open(o->data, &store, &e);
+        err = open_store(o, &store, &e);
     if (err != ERR_OK)
         return failed_to_open(in, o, err, &e);
     int status = serve(o, store);
@@ -530,11 +548,17 @@ static int run(struct invocation *in)
     struct options o = {0};
     int status = read_options(in, &o);
 
+    if (status == CLI_OK && o.is_virtual) {
+        o.open = true;
+        o.drain_ms = o.drain_ms ? o.drain_ms : 1;
+    }
     if (status == CLI_OK)
         status = check_options(in, &o);
     serve_settings_init(&o.settings);
     if (status == CLI_OK && o.config && !serve_settings_read(&o.settings, o.config))
         status = CLI_USAGE;
+    if (status == CLI_OK && o.is_virtual)
+        status = serve_virtual_check(in, &o.settings);
     if (status == CLI_OK && o.config)
         status = check_webhooks(&o);
     if (status == CLI_OK)
@@ -620,6 +644,7 @@ static const struct flag flags[] = {
      .help = "name that clients use, besides loopback",
      .repeats = true},
     {.name = "adopt", .help = "use a copied folder whose original is no longer used"},
+    SERVE_VIRTUAL_FLAGS,
     {.name = "scan-every", .value = "TIME", .help = "interval of the supervisor", .initial = "1s"},
     {.name = "grace",
      .value = "TIME",
@@ -665,6 +690,8 @@ const struct verb verb_serve = {
                   "for other machines"},
                  {"INTACT_STORE=postgres://intact@db1/intact intact serve --node n1",
                   "as a node, with a database"},
+                 {"intact serve --virtual-time --listen 127.0.0.1:0",
+                  "for a test, in memory and in virtual time"},
                  {"intact serve --limit body=16MiB --limit connections=500", "other limits"}},
     .exits = "1 if it cannot start, or had to stop",
     .is_local = true,

@@ -41,6 +41,9 @@ struct memory_store {
     struct mem_schedules schedules;
     uint64_t boot;
     unsigned char secret[32];
+    char installation[37];
+    struct store_ops ops; /* of a store with a clock */
+    const atomic_int_fast64_t *clock;
 };
 
 static inline struct memory_store *memory_store_of(struct store *s)

@@ -501,8 +501,7 @@ static const unsigned char *memory_secret(struct store *base)
 
 static const char *memory_installation(struct store *base)
 {
-    (void)base;
-    return "00000000-0000-4000-8000-000000000001"; /* the same in every replay */
+    return memory_store_of(base)->installation;
 }
 
 static uint64_t memory_boot(struct store *base)
@@ -658,9 +657,32 @@ struct store *memory_store_new(void)
     ASSERT(s);
     s->base = (struct store){.ops = &ops, .shared = true};
     s->boot = 1;
+    memcpy(s->installation, "00000000-0000-4000-8000-000000000001", sizeof s->installation);
     for (size_t i = 0; i < sizeof s->secret; i++)
         s->secret[i] = (unsigned char)(i * 7 + 1); /* the same in every replay */
     return &s->base;
+}
+
+static int64_t memory_now(struct store *base)
+{
+    return atomic_load(memory_store_of(base)->clock);
+}
+
+struct store *memory_store_of_node(const atomic_int_fast64_t *clock, const char *installation,
+                                   const unsigned char secret[32])
+{
+    struct store *base = memory_store_new();
+    struct memory_store *s = memory_store_of(base);
+
+    ASSERT(strlen(installation) == sizeof s->installation - 1);
+    memcpy(s->installation, installation, sizeof s->installation);
+    memcpy(s->secret, secret, sizeof s->secret);
+    s->clock = clock;
+    s->ops = ops;
+    s->ops.now = memory_now;
+    base->ops = &s->ops;
+    base->shared = false;
+    return base;
 }
 
 void memory_store_boot(struct store *s)
