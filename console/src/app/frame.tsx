@@ -53,12 +53,14 @@ function Nav({ onGo }: { onGo: () => void }) {
   );
 }
 
+const SILENT = 25_000; // in which something is always read of a server that answers
+
 function Connection() {
   if (silentSince.value !== null) {
     return <span class="connection lost" role="status"><i /> Not connected for {duration(Math.max(0, now.value - silentSince.value))}</span>;
   }
   const age = now.value - heardAt.value;
-  const isLive = streaming.value === "open";
+  const isLive = streaming.value === "open" && age < SILENT;
   return <span class={`connection ${isLive ? "live" : "polled"}`}><i /> {isLive ? "Live" : age < 20_000 ? "Current" : `Read ${duration(age)} ago`}</span>;
 }
 
