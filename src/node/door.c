@@ -151,10 +151,12 @@ static struct slice decoded(struct http_request *r, struct slice s)
     size_t len = 0;
 
     for (size_t i = 0; i < s.len; i++) {
-        bool coded = s.ptr[i] == '%' && i + 2 < s.len;
-        text[len++] =
-            coded ? (char)(hex_digit(s.ptr[i + 1]) << 4 | hex_digit(s.ptr[i + 2])) : s.ptr[i];
-        i += coded ? 2 : 0;
+        text[len] = s.ptr[i];
+        if (s.ptr[i] == '%' && i + 2 < s.len) {
+            text[len] = (char)(16 * hex_digit(s.ptr[i + 1]) + hex_digit(s.ptr[i + 2]));
+            i += 2;
+        }
+        len++;
     }
     return (struct slice){text, len};
 }

@@ -44,7 +44,7 @@ const open = (t, path, options) => openPage(t, browser, server, people, path, { 
 const again = async () => { server = await startServer(INTACT, WORK, { port }); };
 const close = (id, on = server) => on.call("POST", `/v1/tasks/${id}/close`, { reason: "settled" });
 const live = (page) => page.getByText("Live", { exact: true }).waitFor();
-const stale = (page) => page.getByText(/The server does not answer\. What is shown is from .*, \d+ .* ago/);
+const stale = (page) => page.getByText(/The server does not answer\. What is shown is from .*, .* ago\./);
 const closedState = (page) => page.locator(".page-head .state").getByText("closed");
 
 // ---- the server ----

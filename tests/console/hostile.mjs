@@ -10,6 +10,7 @@ const NASTY = '"><img src=x onerror="globalThis.ran=1;alert(1)"><script>globalTh
   + "\u202Egnp.exe\u202C \u2066iso\u2069 \u0007\u0000\u001B[31m \u200B\uFEFF {{constructor.constructor('globalThis.ran=1')()}} ${globalThis.ran=1} &lt;b&gt; \uD83D\uDE00";
 // The store takes no NUL in texts of some members: they get all else.
 const TEXT = NASTY.replace("\u0000", "");
+const LITERAL = TEXT.replaceAll("${", "$ {"); // where a definition would take it for an expression
 const MB = 1_000_000;
 const LIMITS = { nodes: 15_000, text: 300_000 };
 
@@ -38,15 +39,15 @@ async function fillNasty() {
   await put({
     intact: 1, workflow: "evil", on_failure: "hold", lock: { key: "${ .input.key }", max: 1 },
     steps: [
-      { name: "do", agent: "evil", action: "do", input: { note: "${ .input.note }", [TEXT]: TEXT }, undo: "none", heartbeat: "10m", complete_by: "20m" },
+      { name: "do", agent: "evil", action: "do", input: { note: "${ .input.note }", [LITERAL]: LITERAL }, undo: "none", heartbeat: "10m", complete_by: "20m" },
       { name: "then", agent: "evil", action: "then", undo: "none" },
     ],
     output: { note: "${ .steps.do.output }" },
   });
-  await call("PUT", "/v1/workflows/evil-text", `# ${TEXT.replaceAll(/[\u0000-\u001F\u007F-\u009F\u2028\u2029\uFEFF]/g, "")}\nintact: 1\nworkflow: evil-text\nsteps:\n  - {name: do, agent: nobody, action: do, undo: none, input: ${JSON.stringify(TEXT)}}\n`, "application/yaml");
+  await call("PUT", "/v1/workflows/evil-text", `# ${LITERAL.replaceAll(/[\u0000-\u001F\u007F-\u009F\u2028\u2029\uFEFF]/g, "")}\nintact: 1\nworkflow: evil-text\nsteps:\n  - {name: do, agent: nobody, action: do, undo: none, input: ${JSON.stringify(LITERAL)}}\n`, "application/yaml");
   await put({ intact: 1, workflow: "evil-ask", steps: [{ name: "allow", approve: { by: ["finance"], question: "Pay ${ .input }?", people: 2 }, complete_by: "3d" }] });
   await put({ intact: 1, workflow: "evil-items", steps: [{ name: "pack", for_each: "${ .input }", max_items: 10000, concurrency: 50, on_item_failure: "continue", agent: "stock", action: "take", input: { sku: "${ .item }", bad: true }, undo: "none", complete_by: "1h" }] });
-  await call("PUT", "/v1/schedules/evil", { intact: 1, schedule: "evil", workflow: "evil-text", cron: "0 3 * * *", input: { [TEXT]: TEXT } });
+  await call("PUT", "/v1/schedules/evil", { intact: 1, schedule: "evil", workflow: "evil-text", cron: "0 3 * * *", input: { [LITERAL]: LITERAL } });
   const submit = (workflow, id, input, more = {}) => call("POST", "/v1/tasks", { workflow, id, input, ...more });
   const tags = { note: TEXT.slice(0, 200) };
   await submit("evil", "evil-1", { key: TEXT.slice(0, 100), note: NASTY, [NASTY]: NASTY }, { tags });

@@ -84,16 +84,21 @@ export function sqlWrite(data, statement) {
 
 // An agent whose requests are taken and answered one by one, as tests want it.
 export function handAgent(call, agent) {
-  const work = (body) => call("POST", `/v1/agents/${agent}/work`, { instance: `${agent}-1`, holding: [], ...body });
+  const holding = new Set();
+  const work = (body) => call("POST", `/v1/agents/${agent}/work`, { instance: `${agent}-1`, holding: [...holding], ...body });
   return {
     // The next request, when it comes.
     async take() {
       for (;;) {
         const { requests } = await work({ max: 1, wait: "30s" });
-        if (requests.length > 0) return requests[0];
+        const [request] = requests.filter((r) => !holding.has(r.token));
+        if (!request) continue;
+        holding.add(request.token);
+        return request;
       }
     },
     async answer(request, result) {
+      holding.delete(request.token);
       const { outcomes } = await work({ max: 0, results: [{ token: request.token, ...result }] });
       assert.equal(outcomes[0].status, "accepted");
     },

@@ -359,11 +359,11 @@ static void a_reader_for_people_gets_no_more_than_it_wants(void **state)
     int told = 0;
     (void)state;
 
-    (void)define(&node, "crowd", "\"steps\": [" STEP("a", "nobody") "]");
-    sse_open(&node, &paced, "/v1/events?workflow=crowd&per_second=5", NULL);
+    (void)define(&node, "paced", "\"steps\": [" STEP("a", "nobody") "]");
+    sse_open(&node, &paced, "/v1/events?workflow=paced&per_second=5", NULL);
     sse_open(&node, &errors, "/v1/events?state=error&per_second=5", NULL);
     wait_for_listeners("all", 2);
-    submit_many("crowd", 0, MANY);
+    submit_many("paced", 0, MANY);
     for (;;) {
         CHECK(sse_next(&paced, &e), "it was cut off");
         if (strcmp(e.name, "gap") == 0)
@@ -372,7 +372,7 @@ static void a_reader_for_people_gets_no_more_than_it_wants(void **state)
     }
     CHECK(told >= WANTED && told < MANY / 2, "%d events before the gap", told);
     do { /* a gap is about what was before it: what comes later is told as ever */
-        submit_many("crowd", MANY + told++, 1);
+        submit_many("paced", MANY + told++, 1);
         CHECK(sse_next(&paced, &e), "it was cut off");
     } while (strcmp(e.name, "task") != 0);
     CHECK(sse_waits(&errors, 0), "what is not for it does not count");

@@ -17,6 +17,14 @@ export function allows(roles: string[], role: string): boolean {
   return roles.some((r) => r === role || (MEANS[r] ?? []).includes(role));
 }
 
+// Whether it is allowed for the workflow of that name: by "submit", "submit:order", "submit:or*".
+export function allowsFor(roles: string[], role: string, name: string): boolean {
+  return allows(roles, role) || roles.filter((r) => r.startsWith(`${role}:`)).some((r) => {
+    const wanted = r.slice(role.length + 1);
+    return wanted.endsWith("*") ? name.startsWith(wanted.slice(0, -1)) : name === wanted;
+  });
+}
+
 // Whether the reader is one of those whose decision is asked.
 export function mayDecide(groups: readonly string[]): boolean {
   const who = session.value;

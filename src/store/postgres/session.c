@@ -29,6 +29,7 @@ enum err pg_session_put(struct store *base, const struct session_row *row,
     param_bytes(&q[1], code, code ? TOKEN_HASH_SIZE : 0);
     query_of(&q[2], s, PG_SESSION_PUT, &a);
     param_bytes(&q[2], code, code ? TOKEN_HASH_SIZE : 0);
+    param_number(&q[2], row->created_at);
     bind_session(&q[2], row);
     pg_bind_audit(&q[2], audit);
     struct pg_end o = pg_transact(s, q, COUNT_OF(q), r, e, "store a session");

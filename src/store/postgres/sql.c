@@ -515,7 +515,7 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "(expires_at <= $1 OR id IN (SELECT id FROM ~session WHERE token_hash = $2 "
             "AND is_code = $3 ORDER BY created_at DESC, id OFFSET $4))",
         [PG_SESSION_PUT] = "WITH c AS (DELETE FROM ~session WHERE hash = $code::bytea "
-            "AND is_code RETURNING 1), "
+            "AND is_code AND expires_at > $now RETURNING 1), "
             "t AS (INSERT INTO ~session (" SESSION_COLUMNS(NAME, ", ") ") SELECT "
             SESSION_COLUMNS(PARAM, ", ") " WHERE $code IS NULL OR EXISTS (SELECT 1 FROM c) "
             "RETURNING id), a AS (" AUDIT_INSERT(" FROM t WHERE") ") SELECT count(*) FROM t",
