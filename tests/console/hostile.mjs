@@ -7,10 +7,9 @@ import { startPlaces } from "./places_world.mjs";
 
 const { INTACT, WORK } = process.env;
 const NASTY = '"><img src=x onerror="globalThis.ran=1;alert(1)"><script>globalThis.ran=1</script></textarea></style>javascript:globalThis.ran=1 '
-  + "\u202Egnp.exe\u202C \u2066iso\u2069 \u0007\u0000\u001B[31m \u200B\uFEFF {{constructor.constructor('globalThis.ran=1')()}} ${globalThis.ran=1} &lt;b&gt; \uD83D\uDE00";
-// The store takes no NUL in texts of some members: they get all else.
-const TEXT = NASTY.replace("\u0000", "");
-const LITERAL = TEXT.replaceAll("${", "$ {"); // where a definition would take it for an expression
+  + "\u202Egnp.exe\u202C \u2066iso\u2069 \u0007\u001B[31m \u200B\uFEFF {{constructor.constructor('globalThis.ran=1')()}} ${globalThis.ran=1} &lt;b&gt; \uD83D\uDE00";
+const LITERAL = NASTY.replaceAll("${", "$ {"); // where a definition would take it for an expression
+const escaped = (text) => JSON.stringify(text.replaceAll(/[\uD800-\uDFFF]/g, "")).replaceAll(/[^ -~]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
 const MB = 1_000_000;
 const LIMITS = { nodes: 15_000, text: 300_000 };
 
@@ -44,18 +43,18 @@ async function fillNasty() {
     ],
     output: { note: "${ .steps.do.output }" },
   });
-  await call("PUT", "/v1/workflows/evil-text", `# ${LITERAL.replaceAll(/[\u0000-\u001F\u007F-\u009F\u2028\u2029\uFEFF]/g, "")}\nintact: 1\nworkflow: evil-text\nsteps:\n  - {name: do, agent: nobody, action: do, undo: none, input: ${JSON.stringify(LITERAL)}}\n`, "application/yaml");
+  await call("PUT", "/v1/workflows/evil-text", `# ${LITERAL.replaceAll(/[\u0000-\u001F\u007F-\u009F\u2028\u2029\uFEFF\uD800-\uDFFF]/g, "")}\nintact: 1\nworkflow: evil-text\nsteps:\n  - {name: do, agent: nobody, action: do, undo: none, input: ${escaped(LITERAL)}}\n`, "application/yaml");
   await put({ intact: 1, workflow: "evil-ask", steps: [{ name: "allow", approve: { by: ["finance"], question: "Pay ${ .input }?", people: 2 }, complete_by: "3d" }] });
   await put({ intact: 1, workflow: "evil-items", steps: [{ name: "pack", for_each: "${ .input }", max_items: 10000, concurrency: 50, on_item_failure: "continue", agent: "stock", action: "take", input: { sku: "${ .item }", bad: true }, undo: "none", complete_by: "1h" }] });
   await call("PUT", "/v1/schedules/evil", { intact: 1, schedule: "evil", workflow: "evil-text", cron: "0 3 * * *", input: { [LITERAL]: LITERAL } });
   const submit = (workflow, id, input, more = {}) => call("POST", "/v1/tasks", { workflow, id, input, ...more });
-  const tags = { note: TEXT.slice(0, 200) };
-  await submit("evil", "evil-1", { key: TEXT.slice(0, 100), note: NASTY, [NASTY]: NASTY }, { tags });
-  await submit("evil", "evil-2", { key: TEXT.slice(0, 100), note: 1 }, { tags });
+  const tags = { note: NASTY.slice(0, 200) };
+  await submit("evil", "evil-1", { key: NASTY.slice(0, 100), note: NASTY, [NASTY]: NASTY }, { tags });
+  await submit("evil", "evil-2", { key: NASTY.slice(0, 100), note: 1 }, { tags });
   await submit("evil", "evil-run", { key: "2", note: "x".repeat(MB) }, { tags });
-  await submit("evil-ask", "evil-ask-1", TEXT);
+  await submit("evil-ask", "evil-ask-1", NASTY);
   await submit("wide", "evil-wide", { note: NASTY });
-  await submit("evil-items", "evil-items-1", Array.from({ length: 10_000 }, (_, n) => `${n} ${TEXT.slice(0, 60)}`));
+  await submit("evil-items", "evil-items-1", Array.from({ length: 10_000 }, (_, n) => `${n} ${NASTY.slice(0, 60)}`));
   // The agent: two tasks at work, of which one beats and goes on, the other fails.
   const instance = "evil-1";
   const work = (body) => call("POST", "/v1/agents/evil/work", { instance, holding: [], ...body });
@@ -63,20 +62,20 @@ async function fillNasty() {
   while (taken.length < 2) taken.push(...(await work({ max: 2 - taken.length, wait: "30s", holding: taken.map((r) => r.token) })).requests);
   const [fails] = taken.filter((r) => r.task === "evil-1");
   const [runs] = taken.filter((r) => r.task === "evil-run");
-  await call("POST", "/v1/agents/evil/heartbeats", { instance, beats: [{ token: runs.token, progress: { [TEXT]: TEXT }, message: TEXT.slice(0, 200) }] });
-  await work({ max: 0, holding: [runs.token], results: [{ token: fails.token, error: { code: "evil", message: TEXT, retryable: false } }] });
+  await call("POST", "/v1/agents/evil/heartbeats", { instance, beats: [{ token: runs.token, progress: { [NASTY]: NASTY }, message: NASTY.slice(0, 200) }] });
+  await work({ max: 0, holding: [runs.token], results: [{ token: fails.token, error: { code: "evil", message: NASTY, retryable: false } }] });
   await until(() => get("/v1/tasks/evil-1"), (x) => x.state === "error", "evil-1");
   await submit("evil", "evil-big", { key: "3", note: "y".repeat(MB) });
   const [big] = (await work({ max: 1, wait: "30s", holding: [runs.token] })).requests;
-  await work({ max: 0, holding: [runs.token], results: [{ token: big.token, output: { long: `${NASTY}${"z".repeat(MB)}`, deep: JSON.parse(`${"[".repeat(60)}${"]".repeat(60)}`), many: Array.from({ length: 20_000 }, (_, n) => n) } }] });
+  await work({ max: 0, holding: [runs.token], results: [{ token: big.token, output: { long: `${NASTY}${"z".repeat(MB)}`, deep: JSON.parse(`${"[".repeat(40)}${"]".repeat(40)}`), many: Array.from({ length: 20_000 }, (_, n) => n) } }] });
   // People: reasons, comments, names.
-  for (const verb of ["pause", "resume"]) await call("POST", `/v1/tasks/evil-ask-1/${verb}`, { reason: TEXT.slice(0, 500) });
-  await call("POST", "/v1/tasks/evil-1/correct", { step: "do", input: { note: NASTY }, reason: TEXT.slice(0, 500) });
-  await call("POST", "/v1/operations", { verb: "pause", filter: { tag: tags }, arguments: {}, reason: TEXT.slice(0, 500) });
-  await call("POST", "/v1/agents/evil/breaker", { state: "open", reason: TEXT.slice(0, 100) });
-  await fetch(`${server.url}/v1/approvals/evil-ask-1/allow/approve`, { method: "POST", headers: { Authorization: `Bearer ${server.tokens.ann}`, "Content-Type": "application/json" }, body: JSON.stringify({ comment: TEXT }) });
-  await call("POST", "/v1/submissions/refused", { source: "amqp:evil", reason: TEXT.slice(0, 400), message: NASTY + "w".repeat(100_000), message_id: TEXT.slice(0, 100) });
-  await call("POST", "/v1/submissions/refused", { source: "amqp:evil", reason: "x", submission: { workflow: TEXT.slice(0, 60), id: TEXT.slice(0, 60), input: NASTY, tags: { a: TEXT } } }).catch(() => {});
+  for (const verb of ["pause", "resume"]) await call("POST", `/v1/tasks/evil-ask-1/${verb}`, { reason: NASTY.slice(0, 500) });
+  await call("POST", "/v1/tasks/evil-1/correct", { step: "do", input: { note: NASTY }, reason: NASTY.slice(0, 500) });
+  await call("POST", "/v1/operations", { verb: "pause", filter: { tag: tags }, arguments: {}, reason: NASTY.slice(0, 500) });
+  await call("POST", "/v1/agents/evil/breaker", { state: "open", reason: NASTY.slice(0, 100) });
+  await fetch(`${server.url}/v1/approvals/evil-ask-1/allow/approve`, { method: "POST", headers: { Authorization: `Bearer ${server.tokens.ann}`, "Content-Type": "application/json" }, body: JSON.stringify({ comment: NASTY }) });
+  await call("POST", "/v1/submissions/refused", { source: "amqp:evil", reason: NASTY.slice(0, 400), message: NASTY + "w".repeat(100_000), message_id: NASTY.slice(0, 100) });
+  await call("POST", "/v1/submissions/refused", { source: "amqp:evil", reason: "x", submission: { workflow: NASTY.slice(0, 60), id: NASTY.slice(0, 60), input: NASTY, tags: { a: NASTY } } }).catch(() => {});
   await call("POST", "/v1/tokens", { name: "evil-token", roles: ["read"], person: "x+script@example.org" });
   await until(() => get("/v1/tasks/evil-items-1"), (x) => x.state === "processed" || x.steps[0].state === "completed", "evil-items-1");
   await until(() => get("/v1/tasks/evil-wide"), (x) => x.state === "processed", "evil-wide");
@@ -138,7 +137,7 @@ test("`why` and its forms, with what others wrote in them", async (t) => {
   for (const label of ["Retry", "Correct input", "Supply output", "Skip step"]) {
     await page.locator(".step-panel").getByRole("button", { name: `${label}…`, exact: true }).first().click();
     const dialog = page.getByRole("dialog");
-    await dialog.getByLabel("Reason").fill(TEXT);
+    await dialog.getByLabel("Reason").fill(NASTY);
     await dialog.getByText(/The server would|Not known beforehand/).waitFor();
     await harmless(page, label);
     await page.keyboard.press("Escape");
@@ -154,7 +153,7 @@ test("an operation on many: the filter, the dry run, its page", async (t) => {
   await page.getByRole("button", { name: "Operate on all…" }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByLabel("Verb").selectOption("skip");
-  await dialog.getByLabel("Step", { exact: true }).fill(TEXT);
+  await dialog.getByLabel("Step", { exact: true }).fill(NASTY);
   await dialog.getByText(/task matches|tasks match|not|step/).first().waitFor();
   await harmless(page, "the form");
   await page.keyboard.press("Escape");
@@ -166,7 +165,7 @@ test("an operation on many: the filter, the dry run, its page", async (t) => {
 
 test("an address made of it", async (t) => {
   const page = await openPage(t, browser, server, people, "/", { expected: [/status of 4\d\d/] });
-  const coded = encodeURIComponent(TEXT);
+  const coded = encodeURIComponent(NASTY);
   for (const path of [`/tasks/${coded}`, `/workflows/${coded}`, `/schedules/${coded}`, `/operations/${coded}`, `/tasks?workflow=${coded}&tag.x=${coded}`, `/agents?agent=${coded}`,
     `/messages?target=${coded}`, `/audit?task=${coded}`, `/tasks/evil-1?step=${coded}`, `/${coded}`, `/signin#code=${coded}`, "/tasks/%E0%A4%A", "/tasks/..%2f..%2fv1%2ftokens"]) {
     const answer = await page.goto(server.url + path);
