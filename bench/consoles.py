@@ -71,7 +71,7 @@ class Page:
             thread.join()
 
 
-FRAME = {"/v1/stats": 10, "/v1/approvals?limit=50": 15}
+FRAME = {"/v1/alerts?state=open&limit=50": 10, "/v1/approvals?limit=50": 15}
 
 
 def open_pages(server, count, is_paced, pending):
@@ -79,7 +79,7 @@ def open_pages(server, count, is_paced, pending):
     ids = ",".join(t["id"] for t in json.loads(server.call("GET", f"/v1/tasks?limit={SHOWN}"))["tasks"])
     rows = ["/v1/tasks?limit=50", f"/v1/tasks?ids={ids}&limit={SHOWN}"]
     kinds = [
-        lambda n: Page(server, f"/v1/events{pace}&state=error", {**FRAME, "/v1/stats": 4, "/v1/overview": 10, "/v1/alerts?state=open&limit=50": 10,
+        lambda n: Page(server, f"/v1/events{pace}&state=error", {**FRAME, "/v1/stats": 5, "/v1/overview": 10, "/v1/alerts?state=open&limit=50": 5,
                                                                   "/v1/agents": 10, "/v1/nodes": 10}),
         lambda n: Page(server, f"/v1/events{pace}", {**FRAME, **{path: 10 for path in rows}}, rows),
         lambda n: Page(server, f"/v1/tasks/{pending[n % len(pending)]}/events", {**FRAME, f"/v1/tasks/{pending[n % len(pending)]}/why": 15}),
@@ -110,7 +110,7 @@ def main():
     try:
         time.sleep(4)
         cost = {False: [], True: []}
-        for turn in range(2 * args.rounds):
+        for turn in range(2 * args.rounds + 1):
             has_pages = turn % 2 == 1
             pages = open_pages(server, args.consoles, not args.every, pending) if has_pages else []
             time.sleep(2)
@@ -124,8 +124,9 @@ def main():
             print(f"{len(pages):3} pages: {ended / took:6.0f} tasks a second, {cpu / took * 100:5.1f} % of a CPU, {cost[has_pages][-1]:6.1f} us a task, "
                   f"{events / took:8.0f} events a second", flush=True)
             assert flow.poll() is None, "the load has ended"
-        none, some = (statistics.median(cost[kind]) for kind in (False, True))
-        print(f"{args.consoles} pages: {some / none - 1:+.1%} CPU time for each task (goal: less than 3 %)")
+        # Each turn with pages is compared with those without before and after it: the machine does other things, too.
+        pairs = [some / statistics.mean(cost[False][n:n + 2]) - 1 for n, some in enumerate(cost[True])]
+        print(f"{args.consoles} pages: {statistics.median(pairs):+.1%} CPU time for each task (goal: less than 3 %), from {min(pairs):+.1%} to {max(pairs):+.1%}")
     finally:
         for process in (flow, agent):
             process.kill()

@@ -153,6 +153,8 @@ class Embed(unittest.TestCase):
                     with open(f"{ROOT}/{name}", "rb") as f, open(f"{root}/{name}", "wb") as to:
                         to.write(f.read())
                     os.chmod(f"{root}/{name}", 0o755)
+                elif name == "console":
+                    shutil.copytree(f"{ROOT}/{name}", f"{root}/{name}", ignore=shutil.ignore_patterns("node_modules", "bundle"))
                 else:
                     os.symlink(f"{ROOT}/{name}", f"{root}/{name}")
         return root

@@ -96,10 +96,11 @@ async function harmless(page, where) {
     ran: globalThis.ran,
     markup: [...document.querySelectorAll("img, iframe, object, embed, base, meta[http-equiv], script:not([src^='/assets/']), [onerror], [onload], a[href^='javascript:' i]")].map((e) => e.outerHTML.slice(0, 200)),
     hidden: /[\u202A-\u202E\u2066-\u2069\u0007\u001B\u0000]/.exec(document.body.innerText)?.[0]?.codePointAt(0).toString(16),
+    near: /.{0,60}[\u202A-\u202E\u2066-\u2069\u0007\u001B\u0000]/.exec(document.body.innerText)?.[0],
     nodes: document.querySelectorAll("*").length,
     text: document.body.innerText.length,
   }));
-  assert.deepEqual([found.ran, found.markup, found.hidden], [undefined, [], undefined], where);
+  assert.deepEqual([found.ran, found.markup, found.hidden], [undefined, [], undefined], `${where}: ${found.near}`);
   assert.ok(found.nodes < LIMITS.nodes && found.text < LIMITS.text, `${where} has ${found.nodes} elements and ${found.text} characters`);
 }
 
