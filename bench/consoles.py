@@ -106,8 +106,8 @@ def counted(args, with_pages, took=None):
     agent, connections, due = Agent(server), [], {}
     if with_pages:
         pace = f"per_second={max(1, round(50 * args.seconds / took))}"
+        kinds = kinds_of(server, not args.every, pending, pace)
         for n in range(args.consoles):
-            kinds = kinds_of(server, not args.every, pending, pace)
             stream, reads, on_gap = kinds[n % len(kinds)](n)
             connection = server.connect()
             connection.request("GET", stream)
