@@ -374,7 +374,7 @@ static void a_token_in_an_address_is_refused_and_not_written_down(void **state)
         {"/v1/tasks/" HIDDEN_TOKEN, 400},
         {"/v1/" TOKEN "/x", 400},
         {"/metrics?" TOKEN "=1", 400},
-        /* Of another length, or a part of a longer word: ids may begin so. */
+        /* Ids may begin so: these have another length, or are part of a longer word. */
         {"/tasks/" TOKEN "a", 200},
         {"/tasks/intact_order-1", 200},
         {"/tasks/my-" TOKEN, 200},

@@ -179,7 +179,7 @@
     "INSERT INTO ~generation AS g (name, number) VALUES ('" of "', 1)" GENERATION_ONE_MORE
 #define GENERATION_ONE_MORE " ON CONFLICT (name) DO UPDATE SET number = g.number + 1"
 
-/* Of a code that is to become a session; NULL: none is needed. */
+/* The code that is to become a session has not expired; NULL: none is needed. */
 #define CODE_IS_THERE(code, now)                                                    \
     "(" code "::bytea IS NULL OR EXISTS (SELECT 1 FROM ~session AS c WHERE c.hash " \
     "= " code " AND c.is_code AND c.expires_at > " now "))"
