@@ -10,10 +10,11 @@ import tempfile
 
 
 class Server:
-    def __init__(self, program, store=None):
+    def __init__(self, program, store=None, before=()):
+        """`before`: the words of a program that runs it, such as valgrind."""
         self.folder = tempfile.mkdtemp(prefix="intact-bench.")
         flags = ["--node", "n1", "--store", store] if store else []
-        self.process = subprocess.Popen([program, "serve", "--open", "--data", f"{self.folder}/data", "--listen", "127.0.0.1:0", *flags],
+        self.process = subprocess.Popen([*before, program, "serve", "--open", "--data", f"{self.folder}/data", "--listen", "127.0.0.1:0", *flags],
                                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.port = int(self.process.stdout.readline().split()[-1])
 

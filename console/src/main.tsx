@@ -17,6 +17,7 @@ import { can, readSession, session, sessionProblem, watchSession } from "./app/s
 import { afterSignIn, pendingCode, ReplaceSession, SignIn, takeCode } from "./app/signin.tsx";
 import { showTheme } from "./app/theme.ts";
 import { Empty, Failed, Loading } from "./ui/basics.tsx";
+import { plain } from "./ui/visible.ts";
 
 const loaded = new Map<string, ComponentType<any>>();
 
@@ -31,7 +32,7 @@ function find(): { page: Page; params: Record<string, string> } | null {
 function Shown() {
   const found = find();
   const at = found?.page.at ?? "";
-  const title = found ? found.page.title(found.params) : "No such page";
+  const title = found ? plain(found.page.title(found.params)) : "No such page";
   const [problem, setProblem] = useState<Problem | null>(null);
   const [, setTurn] = useState(0);
   useEffect(() => {

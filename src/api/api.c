@@ -7,16 +7,20 @@
 #include <stdlib.h>
 
 #include "api/room.h"
+#include "api/sign_ins.h"
 
 struct api *api_new(void)
 {
     struct api *a = calloc(1, sizeof *a);
 
     ASSERT(a);
+    a->sign_ins = sign_ins_new();
     return a;
 }
 
 void api_free(struct api *a)
 {
+    if (a)
+        sign_ins_free(a->sign_ins);
     free(a);
 }

@@ -11,6 +11,7 @@
 #include "api/body.h"
 #include "api/caller.h"
 #include "api/handlers.h"
+#include "api/query.h"
 #include "api/room.h"
 #include "base/list.h"
 #include "base/map.h"
@@ -19,11 +20,12 @@
 #include "node/exchange.h"
 #include "node/node.h"
 #include "node/part.h"
+#include "node/sessions.h"
 #include "node/strict.h"
 #include "node/task_json.h"
 #include "json/json.h"
 
-/* ---- streams ---- */
+/* ---- how many ---- */
 
 static void count_stream(struct stream *st, bool more)
 {
@@ -34,9 +36,59 @@ static void count_stream(struct stream *st, bool more)
     *n += more ? 1 : (size_t)-1;
 }
 
+/* ---- of one session ---- */
+
+static struct slice key_of(const struct session_row *row)
+{
+    return (struct slice){(const char *)row->hash, sizeof row->hash};
+}
+
+static struct listening_session *session_joined(struct events *ev, const struct session_row *row)
+{
+    struct listening_session *s = map_get(&ev->sessions, key_of(row));
+
+    if (!s) {
+        s = calloc(1, sizeof *s);
+        ASSERT(s);
+        memcpy(s->hash, row->hash, sizeof s->hash);
+        map_put(&ev->sessions, (struct slice){(const char *)s->hash, sizeof s->hash}, s);
+    }
+    s->count++;
+    return s;
+}
+
+static void session_left(struct events *ev, struct listening_session *s)
+{
+    ASSERT(s->count > 0);
+    if (--s->count > 0)
+        return;
+    (void)map_remove(&ev->sessions, (struct slice){(const char *)s->hash, sizeof s->hash});
+    free(s);
+}
+
+/* Whoever has got hold of a browser, or a page that goes wrong, takes no places of others. False:
+ * it was answered. */
+static bool session_has_room(const struct events *ev, const struct session_row *row,
+                             struct http_request *r)
+{
+    const struct listening_session *s = map_get(&ev->sessions, key_of(row));
+
+    if (!s || s->count < STREAMS_OF_SESSION)
+        return true;
+    http_problem_with(r, 429, "over-quota", "Retry-After: 10\r\n",
+                      "the session has %d streams of events open, which is the maximum: close some "
+                      "pages",
+                      STREAMS_OF_SESSION);
+    return false;
+}
+
+/* ---- streams ---- */
+
 void stream_free(struct stream *st)
 {
     count_stream(st, false);
+    if (st->session)
+        session_left(st->ev, st->session);
     link_remove(&st->link);
     if (st->watch)
         watch_left(st);
@@ -60,11 +112,15 @@ static void arm(struct events *ev);
 struct stream *stream_new(struct server *sv, struct http_request *r, bool of_task)
 {
     struct events *ev = sv->api->events;
+    const char *why = NULL;
 
     if (ev->drained) {
         http_problem(r, 503, "draining", "the server is ending");
         return NULL;
     }
+    const struct session_row *row = r->is_by_cookie ? caller_session(sv, r, &why) : NULL;
+    if (row && !session_has_room(ev, row, r))
+        return NULL;
     if (!door_may_read(sv, r)) {
         door_refuse_to_wait(sv, r);
         return NULL;
@@ -74,6 +130,7 @@ struct stream *stream_new(struct server *sv, struct http_request *r, bool of_tas
     st->ev = ev;
     st->of_task = of_task;
     st->grant = grant_new(sv->api->bearer, &st->arena);
+    st->session = row ? session_joined(ev, row) : NULL;
     exchange_begin(&st->x, sv, r);
     st->x.gone = stream_gone;
     count_stream(st, true);
@@ -170,7 +227,7 @@ static void keep_alive(struct events *ev)
     LIST_FOREACH (l, after, &ev->all) {
         struct stream *st = CONTAINER_OF(l, struct stream, link);
         buf_clear(&ev->text);
-        if (st->next == ev->next) /* what it did not receive was not meant for it */
+        if (st->next == ev->next && !st->skipped) /* what it did not receive was not for it */
             buf_fmt(&ev->text, "id: %s-%" PRIu64 "\n", ev->place, ev->next - 1);
         buf_str(&ev->text, ":\n\n");
         if (http_stream_backlog(st->x.http) == 0)
@@ -341,6 +398,11 @@ static void put_gap(struct events *ev)
     ev->server->metrics.gaps++;
 }
 
+static bool has_more(const struct stream *st, uint64_t events)
+{
+    return st->per_second == 0 || st->sent + (int64_t)events < st->per_second;
+}
+
 /* Writes what it has not received yet. False: it did not take it. */
 static bool pump_more(struct stream *st)
 {
@@ -350,12 +412,12 @@ static bool pump_more(struct stream *st)
     char id[ID_SIZE];
 
     buf_clear(&ev->text);
-    if (next < ev->first) {
+    if (next < ev->first || st->skipped) {
         put_gap(ev);
         next = ev->next;
         events++;
     }
-    for (; next < ev->next && ev->text.len < STREAM_CHUNK_MAX; next++) {
+    for (; next < ev->next && ev->text.len < STREAM_CHUNK_MAX && has_more(st, events); next++) {
         struct happening *h = &ev->ring[next % RING_MAX];
         if (!is_wanted(st, h))
             continue;
@@ -366,14 +428,33 @@ static bool pump_more(struct stream *st)
     if (ev->text.len > 0 && !stream_write(st, events))
         return false;
     st->next = next;
+    st->sent += (int64_t)events;
+    st->skipped = false;
+    return true;
+}
+
+/* True: it got as many events as it wants in a second. The others are left out, so that a reader
+ * for people costs no more the more there are; when the second has passed, a gap tells of them. */
+static bool skips(struct stream *st)
+{
+    int64_t second = st->per_second > 0 ? server_steady(NULL) / 1000 : 0;
+
+    if (second != st->second) {
+        st->second = second;
+        st->sent = 0;
+    }
+    if (st->per_second == 0 || st->sent < st->per_second)
+        return false;
+    st->skipped = true;
+    st->next = st->ev->next;
     return true;
 }
 
 /* As far as it has room for that: what the kernel takes is gone at once. */
 static void pump(struct stream *st)
 {
-    while (st->next < st->ev->next)
-        if (stream_is_full(st) || !pump_more(st)) {
+    while (st->next < st->ev->next || st->skipped)
+        if (skips(st) || stream_is_full(st) || !pump_more(st)) {
             events_fall_behind(st->ev);
             return;
         }
@@ -440,13 +521,26 @@ static void begin_listening(struct stream *st)
         pump(st);
 }
 
+/* False: it was answered. */
+static bool read_per_second(struct http_request *r, int64_t *ret)
+{
+    struct slice value = http_query(r, "per_second");
+
+    if (!value.ptr || count_of(value, PER_SECOND_MAX, ret))
+        return true;
+    http_problem(r, 422, "bad-limit", "per_second is \"%.*s\", expected a number from 1 to %d",
+                 SLICE_ARG(value), PER_SECOND_MAX);
+    return false;
+}
+
 void events_get(struct server *sv, struct http_request *r)
 {
     struct slice state = http_query(r, "state");
+    int64_t per_second = 0;
     uint32_t states = 0;
 
-    if (!parameters_ok(r, NAMES("workflow", "state"))
-        || (state.ptr && !states_of(r, state, &states)))
+    if (!parameters_ok(r, NAMES("workflow", "state", "per_second"))
+        || (state.ptr && !states_of(r, state, &states)) || !read_per_second(r, &per_second))
         return;
     if (slice_is(r->method, "HEAD")) {
         http_answer(r, 200, "text/event-stream", SLICE(""), NULL);
@@ -456,6 +550,7 @@ void events_get(struct server *sv, struct http_request *r)
     if (!st)
         return;
     st->states = states;
+    st->per_second = per_second;
     st->wanted = http_query(r, "workflow");
     begin_listening(st);
 }
@@ -513,6 +608,7 @@ static void events_free(struct server *sv)
 
     ASSERT(list_empty(&ev->all) && list_empty(&ev->unwritten));
     ASSERT(ev->watches.len == 0);
+    ASSERT(ev->sessions.len == 0);
     for (size_t i = 0; ev->ring && i < RING_MAX; i++) {
         buf_fini(&ev->ring[i].names);
         buf_fini(&ev->ring[i].json);
@@ -520,6 +616,7 @@ static void events_free(struct server *sv)
     free(ev->ring);
     buf_fini(&ev->text);
     map_fini(&ev->watches);
+    map_fini(&ev->sessions);
     free(ev);
 }
 

@@ -28,6 +28,8 @@ enum {
     BEHIND_MS = 20, /* slow readers are checked so often */
     RECORD_MS = 60000,
     ID_SIZE = 112, /* of an event of the stream of all tasks */
+    STREAMS_OF_SESSION = 64,
+    PER_SECOND_MAX = 1000000,
 };
 
 struct events;
@@ -47,6 +49,12 @@ void events_stats(const struct server *sv, struct events_stats *ret);
 
 struct watch;
 
+/* A session of the console that has streams: a page has one, while it is in view. */
+struct listening_session {
+    unsigned char hash[TOKEN_HASH_SIZE];
+    size_t count;
+};
+
 /* One open stream; lives until `done` of its request. */
 struct stream {
     struct exchange x;
@@ -56,10 +64,15 @@ struct stream {
     bool begun;         /* its head was sent */
     struct arena arena; /* of the grant */
     const struct grant *grant;
+    struct listening_session *session; /* NULL: it came with a token */
     /* of all tasks */
     uint64_t next;       /* the number of the event that it receives next */
     uint32_t states;     /* bits; 0: any */
     struct slice wanted; /* workflow, in the request's memory; NONE: any */
+    int64_t per_second;  /* events at most; 0: all */
+    int64_t second;      /* steady: the present one ... */
+    int64_t sent;        /* ... and how many it got in it */
+    bool skipped;        /* it got enough: a gap will tell it of the others */
     /* of a task */
     struct watch *watch;
     uint64_t after; /* the revision that it knows */
@@ -88,6 +101,7 @@ struct events {
     int64_t keep_alive_at;
     struct link all;       /* of struct stream */
     struct map watches;    /* of struct watch, by task id */
+    struct map sessions;   /* of struct listening_session, by hash */
     uv_idle_t idle;        /* active while `unwritten` is not empty, and ... */
     uv_timer_t rest;       /* ... this is not: the account whose turn it is rests */
     struct link unwritten; /* of struct watch: some of their streams are behind */

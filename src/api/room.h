@@ -18,6 +18,7 @@ struct api {
     struct batches *batches;
     struct backup *backup;   /* NULL: none is being made */
     struct console *console; /* NULL: there is none, or it is not wanted */
+    struct sign_ins *sign_ins;
 };
 
 #endif

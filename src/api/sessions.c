@@ -13,6 +13,7 @@
 #include "api/handlers.h"
 #include "api/pages.h"
 #include "api/room.h"
+#include "api/sign_ins.h"
 #include "background/token_list.h"
 #include "background/unknown_tokens.h"
 #include "base/log.h"
@@ -44,6 +45,7 @@ struct session_change {
     bool has_code; /* SESSION_CREATE: this code becomes the session */
     unsigned char code[TOKEN_HASH_SIZE];
     struct audit audit;
+    bool is_told;                        /* by the audit */
     char secret[ACCESS_SECRET_SIZE + 1]; /* or the code */
     bool is_own;                         /* SESSION_DELETE: of the browser that asks for it */
     bool secure;                         /* the cookie goes through TLS alone */
@@ -58,10 +60,10 @@ static void change_run(struct store_job *j, struct store *store)
     const struct store_session_ops *ops = store->ops->sessions;
 
     if (c->kind == SESSION_DELETE)
-        c->err = ops->remove(store, c->row.id, &c->audit, &c->error);
+        c->err = ops->remove(store, c->row.id, c->is_told ? &c->audit : NULL, &c->error);
     else
         c->err = ops->put(store, &c->row, c->has_code ? c->code : NULL,
-                          c->kind == SESSION_CREATE ? &c->audit : NULL, &c->error);
+                          c->is_told ? &c->audit : NULL, &c->error);
     token_list_read(store, &c->arena, &c->list);
 }
 
@@ -288,6 +290,7 @@ static void begin(struct server *sv, struct http_request *r, enum change_of kind
     if (t->expires_at != 0)
         c->row.expires_at = min_i64(c->row.expires_at, t->expires_at);
     c->audit.reason = c->row.id;
+    c->is_told = kind == SESSION_CREATE && sign_ins_told(sv->api->sign_ins, t->name, c->audit.at);
     c->has_code = code != NULL;
     if (code)
         memcpy(c->code, code, sizeof c->code);
@@ -464,6 +467,8 @@ static void end(struct server *sv, struct http_request *r, const struct session_
     c->row.address = SLICE_NONE;
     c->is_own = own == row;
     c->audit.reason = c->row.id;
+    c->is_told = !slice_eq(c->row.token, c->audit.actor)
+                 || sign_ins_told(sv->api->sign_ins, c->audit.actor, c->audit.at);
     change_submit(c, sv, r);
 }
 

@@ -212,40 +212,12 @@ static struct http_text *text_of(struct console *c, const struct console_file *f
 
 static const char text_type[] = "text/plain; charset=utf-8";
 
-/* It would be kept in the browser's history, and by proxies on the way. */
-static bool has_token(const struct http_request *r)
-{
-    static const char begin[] = "intact_";
-    static const char alphabet[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
-    enum { TOKEN_MIN = 43 }; /* characters that follow */
-
-    for (size_t i = 0; i + sizeof begin - 1 + TOKEN_MIN <= r->query.len; i++) {
-        const char *rest = r->query.ptr + i + sizeof begin - 1;
-        size_t n = 0;
-        if (memcmp(r->query.ptr + i, begin, sizeof begin - 1) != 0)
-            continue;
-        while (n < TOKEN_MIN && memchr(alphabet, rest[n], sizeof alphabet - 1))
-            n++;
-        if (n == TOKEN_MIN)
-            return true;
-    }
-    return false;
-}
-
 void console_answer(struct console *c, struct http_request *r)
 {
     CLEANUP(buf_fini) struct buf headers = {0};
     const struct console_file *f = file_of(r);
     bool is_asset = console_is_asset(r);
 
-    if (has_token(r)) {
-        http_answer(r, 400, text_type,
-                    SLICE("A token does not belong into an address, where it is kept and shown. "
-                          "Replace it (intact token rotate), and sign in without it.\n"),
-                    "Cache-Control: no-store\r\n");
-        return;
-    }
     if (!f) {
         http_answer(r, 404, text_type,
                     SLICE("There is no such file. Another version of the console may have had it: "

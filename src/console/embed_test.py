@@ -115,6 +115,34 @@ class Embed(unittest.TestCase):
         self.embed()
         self.assertFalse(os.path.exists(f"{self.home}/out.c.left-out"), "it is there again")
 
+    def test_only_a_registry_out_of_reach_leaves_it_out(self):
+        """npm is one that is made here, and fails as npm does."""
+        for log, is_left_out in (("npm error code EAI_AGAIN", True), ("npm ERR! code ETIMEDOUT", True), ("npm error code ECONNREFUSED", True),
+                                 ("npm error code E503", True), ("npm error code EINTEGRITY", False), ("npm error code EUSAGE", False),
+                                 ("npm error code ENOENT", False), ("npm error code E404", False)):
+            status, story, _ = self.embed("auto", "", self.programs(npm=f"echo '{log}' >&2; exit 1"), self.clone())
+            self.assertEqual(status == 0, is_left_out, log + story)
+            self.assertIn("reaches no registry" if is_left_out else "cannot install what", story)
+            self.assertEqual(os.path.exists(f"{self.home}/out.c.left-out"), is_left_out, log)
+            shutil.rmtree(f"{self.home}/clone/build")
+            if is_left_out:
+                os.remove(f"{self.home}/out.c.left-out")
+
+    def test_a_mistake_in_the_console_fails_the_build(self):
+        status, story, _ = self.embed("auto", "", self.programs(npm="exit 0", node="echo 'page.tsx: Unexpected end of file'; exit 1"), self.clone())
+        self.assertNotEqual(status, 0)
+        self.assertIn("Unexpected end of file", story)
+        self.assertIn("it cannot be bundled", story)
+
+    def programs(self, **given):
+        """A PATH on which these programs are before all others."""
+        folder = tempfile.mkdtemp(dir=self.home)
+        for name, script in {"node": "exit 0", **given}.items():
+            with open(f"{folder}/{name}", "w", encoding="ascii") as f:
+                f.write(f"#!/bin/sh\n{script}\n")
+            os.chmod(f"{folder}/{name}", 0o755)
+        return f"{folder}:{os.environ['PATH']}"
+
     def clone(self):
         """What tools/console needs of one, so that it writes here."""
         root = f"{self.home}/clone"
@@ -125,6 +153,8 @@ class Embed(unittest.TestCase):
                     with open(f"{ROOT}/{name}", "rb") as f, open(f"{root}/{name}", "wb") as to:
                         to.write(f.read())
                     os.chmod(f"{root}/{name}", 0o755)
+                elif name == "console":
+                    shutil.copytree(f"{ROOT}/{name}", f"{root}/{name}", ignore=shutil.ignore_patterns("node_modules", "bundle"))
                 else:
                     os.symlink(f"{ROOT}/{name}", f"{root}/{name}")
         return root

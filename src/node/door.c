@@ -1,7 +1,7 @@
 /*
- * Which requests are let in by their headers, before any token is looked at, and how many may wait.
- * The address itself is opened by server/listen.c; who may use which route is decided by
- * api/routes.c.
+ * Which requests are let in by their path, query and headers, before any token is looked at, and
+ * how many may wait. The address itself is opened by server/listen.c; who may use which route is
+ * decided by api/routes.c.
  */
 
 #include "node/door.h"
@@ -10,6 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "node/access.h"
 #include "node/node.h"
 #include "node/quota.h"
 
@@ -109,6 +110,67 @@ bool door_is_foreign(const struct server *sv, const struct http_request *r)
     if (site.ptr && !http_slice_is_like(site, "same-origin") && !http_slice_is_like(site, "none"))
         return true;
     return origin.ptr && !(host.ptr && is_our_origin(sv, origin, host));
+}
+
+/* ---- paths and queries ---- */
+
+static bool is_of_token(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'
+           || c == '-';
+}
+
+/* A whole word of the length of a token: ids may begin like one. */
+static bool has_token(struct slice s)
+{
+    static const char begin[] = "intact_";
+
+    for (size_t i = 0; i < s.len;) {
+        size_t from = i;
+        while (i < s.len && is_of_token(s.ptr[i]))
+            i++;
+        if (i - from == ACCESS_TOKEN_SIZE && memcmp(s.ptr + from, begin, sizeof begin - 1) == 0)
+            return true;
+        i += i < s.len;
+    }
+    return false;
+}
+
+static int hex_digit(char c)
+{
+    static const char digits[] = "0123456789abcdef";
+    const char *at = memchr(digits, c | 0x20, sizeof digits - 1);
+
+    return at ? (int)(at - digits) : -1;
+}
+
+/* Percent-encodings are well formed (http/http.h). */
+static struct slice decoded(struct http_request *r, struct slice s)
+{
+    char *text = arena_alloc(&r->arena, s.len);
+    size_t len = 0;
+
+    for (size_t i = 0; i < s.len; i++) {
+        text[len] = s.ptr[i];
+        if (s.ptr[i] == '%' && i + 2 < s.len) {
+            text[len] = (char)(16 * hex_digit(s.ptr[i + 1]) + hex_digit(s.ptr[i + 2]));
+            i += 2;
+        }
+        len++;
+    }
+    return (struct slice){text, len};
+}
+
+static bool hides_token(struct http_request *r, struct slice s)
+{
+    if (s.len < ACCESS_TOKEN_SIZE)
+        return false;
+    return has_token(s) || (memchr(s.ptr, '%', s.len) && has_token(decoded(r, s)));
+}
+
+bool door_has_token(struct http_request *r)
+{
+    return hides_token(r, r->path) || hides_token(r, r->query);
 }
 
 /* ---- requests that wait ---- */

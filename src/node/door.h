@@ -1,7 +1,8 @@
 #ifndef NODE_DOOR_H
 #define NODE_DOOR_H
 
-/* Which requests are let in by their headers (Host, Origin), and how many may wait. */
+/* Which requests are let in by their path, query and headers (Host, Origin), and how many may wait.
+ */
 
 #include "http/http.h"
 
@@ -10,6 +11,10 @@ struct server;
 /* The Host alone: for what may be opened from a page of any origin. */
 bool door_host_is_foreign(const struct server *sv, const struct http_request *r);
 bool door_is_foreign(const struct server *sv, const struct http_request *r); /* 403 */
+
+/* Whether path or query have what looks like the text of a token. It is kept by browsers, and by
+ * proxies on the way, so the request is refused (400) before anything is logged of it. */
+bool door_has_token(struct http_request *r);
 
 /* Ask this before a request is left to wait for more than the store; if not, refuse it (503). */
 bool door_may_wait(const struct server *sv);

@@ -1,17 +1,10 @@
 // The console in a real browser, Debian's Chromium: what people see, and what the store says came of their clicks.
 import assert from "node:assert/strict";
-import { createRequire } from "node:module";
-import { readFileSync } from "node:fs";
 import test, { after, before } from "node:test";
+import { axeFinds, heading, openPage, PHONE, settled, signIn, startBrowser, until as untilFound } from "./kit.mjs";
 import { fill, startAgent, startServer } from "./world.mjs";
 
-const { BROWSER_HOME, INTACT, WORK } = process.env;
-const from = createRequire(`${BROWSER_HOME}/`);
-const { chromium } = from("playwright-core");
-const axe = readFileSync(from.resolve("axe-core/axe.min.js"), "utf8");
-
-const PATIENCE = Number(process.env.PATIENCE_MS ?? 300_000); // only a failing test waits so long
-const PHONE = { width: 390, height: 844 };
+const { INTACT, WORK } = process.env;
 const PAGES = {
   "/": "Overview", "/tasks": "Tasks", "/tasks?state=error&closed=false": "Tasks", "/tasks/payout-1": "payout-1", "/tasks/order-stuck": "order-stuck",
   "/tasks/parcel-lost": "parcel-lost", "/tasks/packing-1?step=pack": "packing-1", "/tasks/expense-1": "expense-1", "/tasks/nasty": "nasty",
@@ -26,8 +19,7 @@ let agents;
 let people;
 
 before(async () => {
-  const args = ["--no-sandbox", "--disable-gpu"]; // whoever tests may be root, in a container
-  browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args });
+  browser = await startBrowser();
   server = await startServer(INTACT, WORK);
   agents = ["stock", "bank", "carrier", "mail", "archive"].map((name) => startAgent(server.call, name, { places: 100 }));
   const tokens = await fill(server.call, { orders: 40 });
@@ -45,50 +37,12 @@ after(async () => {
   await server?.stop();
 });
 
-const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 const read = (id) => server.call("GET", `/v1/tasks/${id}`);
-
-async function until(id, is) {
-  const end = Date.now() + PATIENCE;
-  for (;;) {
-    const task = await read(id);
-    if (is(task)) return task;
-    assert.ok(Date.now() < end, `${id} is ${JSON.stringify(task).slice(0, 2000)}`);
-    await sleep(50);
-  }
-}
-
-// A browser of a person who is signed in. What the browser complains of fails the test, but for what is `expected`.
-async function open(t, path, { who = "admin", expected = [], isSignedIn = true, ...options } = {}) {
-  const { token } = people[who];
-  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: "reduce", ...options });
-  if (isSignedIn) await signIn(context, token);
-  context.setDefaultTimeout(PATIENCE);
-  const page = await context.newPage();
-  const complaints = [];
-  page.on("console", (said) => {
-    if (["error", "warning"].includes(said.type()) && !expected.some((p) => p.test(said.text()))) complaints.push(said.text());
-  });
-  page.on("pageerror", (error) => complaints.push(error.stack));
-  page.on("dialog", (dialog) => complaints.push(`dialog: ${dialog.message()}`));
-  t.after(async () => {
-    await context.close();
-    assert.deepEqual(complaints, [], "the browser has nothing to complain of");
-  });
-  await page.goto(server.url + path);
-  return page;
-}
-
-async function signIn(context, token) {
-  const answer = await context.request.post(`${server.url}/v1/session`, { headers: { Authorization: `Bearer ${token}` } });
-  assert.equal(answer.status(), 201);
-}
+const until = (id, is) => untilFound(() => read(id), is, id);
+const open = (t, path, options) => openPage(t, browser, server, people, path, options);
 
 // What signs in once.
 const newCode = async () => (await server.call("POST", "/v1/session/codes")).code;
-
-const heading = (page, name) => page.getByRole("heading", { level: 1, name, exact: true }).waitFor();
-const settled = (page) => page.waitForFunction(() => !document.querySelector(".loading"));
 
 // What depends on the colours is looked at in both schemes, the rest in one.
 for (const [scheme, rules] of [["light", {}], ["dark", { runOnly: ["color-contrast", "link-in-text-block"] }]]) {
@@ -99,9 +53,7 @@ for (const [scheme, rules] of [["light", {}], ["dark", { runOnly: ["color-contra
       await page.goto(front + path);
       await heading(page, name);
       await settled(page);
-      await page.evaluate(axe);
-      const { violations } = await page.evaluate((given) => globalThis.axe.run(given), rules);
-      assert.deepEqual(violations.map((v) => `${path} ${v.id}: ${v.nodes.slice(0, 3).map((n) => `${n.html.slice(0, 200)} ${n.failureSummary}`).join(" ")}`), []);
+      assert.deepEqual(await axeFinds(page, null, rules), [], path);
     }
   });
 }
@@ -111,9 +63,7 @@ test("dialogs are accessible, too", async (t) => {
   for (const name of ["Retry pay…", "Correct input of pay…", "Close…"]) {
     await page.locator(".why").getByRole("button", { name }).click();
     await page.getByText("The server would accept this now.").waitFor();
-    await page.evaluate(axe);
-    const { violations } = await page.evaluate(() => globalThis.axe.run("dialog"));
-    assert.deepEqual(violations.map((v) => `${name} ${v.id}: ${v.nodes.map((n) => n.html.slice(0, 200)).join(" ")}`), []);
+    assert.deepEqual(await axeFinds(page, "dialog"), [], name);
     await page.keyboard.press("Escape");
     await page.getByRole("dialog").waitFor({ state: "detached" });
   }
@@ -177,7 +127,7 @@ test("a code replaces a session only if one agrees, and is taken at one address 
 test("a tab shows what is of the one who signed in at another", async (t) => {
   const page = await open(t, "/tasks", { who: "reader" });
   await page.getByRole("button", { name: "Sign out reader" }).waitFor();
-  await signIn(page.context(), people.ann.token);
+  await signIn(page.context(), server, people.ann.token);
   await page.evaluate(() => dispatchEvent(new Event("focus")));
   await page.getByRole("button", { name: "Sign out ann" }).waitFor();
 });

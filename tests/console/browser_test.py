@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The console in Debian's Chromium before a real server: see browser.mjs and places.mjs.
+"""The console in Debian's Chromium before a real server: see FILE.
 
 Usage: browser_test.py ROOT INTACT FILE [--test-name-pattern=...]
 """

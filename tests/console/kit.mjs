@@ -1,5 +1,7 @@
-// The console in Chromium, opened as a person; what the browser complains of fails the test.
+// The console in Chromium, opened as a person; what the browser complains of fails the test. And what tests in the browser
+// have in common: servers over one store, the store itself, an agent that is led by hand.
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { createRequire } from "node:module";
 import { readFileSync } from "node:fs";
 
@@ -11,25 +13,36 @@ const axe = readFileSync(from.resolve("axe-core/axe.min.js"), "utf8");
 export const PATIENCE = Number(process.env.PATIENCE_MS ?? 300_000); // only a failing test waits so long
 export const PHONE = { width: 390, height: 844 };
 
-const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
+export const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 
 export function startBrowser() {
   const args = ["--no-sandbox", "--disable-gpu"]; // whoever tests may be root, in a container
   return chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args });
 }
 
-// A page of a person who is signed in. `people` by name: {token}.
-export async function openPage(t, browser, server, people, path, { who = "admin", expected = [], ...options } = {}) {
-  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: "reduce", ...options });
-  const answer = await context.request.post(`${server.url}/v1/session`, { headers: { Authorization: `Bearer ${people[who].token}` } });
+export async function signIn(context, server, token) {
+  const answer = await context.request.post(`${server.url}/v1/session`, { headers: { Authorization: `Bearer ${token}` } });
   assert.equal(answer.status(), 201);
+}
+
+// A browser of a person who is signed in, at a page. `people` by name: {token}. What it complains of fails the test, but for
+// what is `expected`.
+export async function openPage(t, browser, server, people, path, { who = "admin", expected = [], isSignedIn = true, ...options } = {}) {
+  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: "reduce", ...options });
+  if (isSignedIn) await signIn(context, server, people[who].token);
   context.setDefaultTimeout(PATIENCE);
-  const page = await context.newPage();
   const complaints = [];
-  page.on("console", (said) => {
-    if (["error", "warning"].includes(said.type()) && !expected.some((p) => p.test(said.text()))) complaints.push(said.text());
-  });
-  page.on("pageerror", (error) => complaints.push(error.stack));
+  // What the policy keeps from running is told by an event, too: nothing of it may stay unseen.
+  await context.addInitScript(() => addEventListener("securitypolicyviolation", (e) => console.error(`policy: ${e.violatedDirective} ${e.blockedURI} ${e.sample}`)));
+  const watch = (page) => {
+    page.on("console", (said) => {
+      if (["error", "warning"].includes(said.type()) && !expected.some((p) => p.test(said.text()))) complaints.push(said.text());
+    });
+    page.on("pageerror", (error) => complaints.push(error.stack));
+    page.on("dialog", (dialog) => { complaints.push(`dialog: ${dialog.message()}`); void dialog.dismiss(); });
+  };
+  context.on("page", watch);
+  const page = await context.newPage();
   t.after(async () => {
     await context.close();
     assert.deepEqual(complaints, [], "the browser has nothing to complain of");
@@ -56,4 +69,45 @@ export async function until(read, is, what) {
     assert.ok(Date.now() < end, `${what} is ${JSON.stringify(found).slice(0, 2000)}`);
     await sleep(50);
   }
+}
+
+// The rows that SQL finds in the store of a server with the data folder `data`.
+export function sql(data, statement) {
+  const text = execFileSync("sqlite3", ["-readonly", "-json", "-cmd", ".timeout 60000", `${data}/intact.db`, statement], { encoding: "utf8" });
+  return text.trim() === "" ? [] : JSON.parse(text);
+}
+
+// Changes the store beside its server: times are moved, instead of waited for.
+export function sqlWrite(data, statement) {
+  execFileSync("sqlite3", ["-cmd", ".timeout 60000", `${data}/intact.db`, statement]);
+}
+
+// An agent whose requests are taken and answered one by one, as tests want it.
+export function handAgent(call, agent) {
+  const holding = new Set();
+  const work = (body) => call("POST", `/v1/agents/${agent}/work`, { instance: `${agent}-1`, holding: [...holding], ...body });
+  return {
+    // The next request, when it comes.
+    async take() {
+      for (;;) {
+        const { requests } = await work({ max: 1, wait: "30s" });
+        const [request] = requests.filter((r) => !holding.has(r.token));
+        if (!request) continue;
+        holding.add(request.token);
+        return request;
+      }
+    },
+    async answer(request, result) {
+      holding.delete(request.token);
+      const { outcomes } = await work({ max: 0, results: [{ token: request.token, ...result }] });
+      assert.equal(outcomes[0].status, "accepted");
+    },
+    // Takes the next request, which must be the one with this key, and answers it.
+    async do(key, result) {
+      const request = await this.take();
+      assert.equal(request.idempotency_key, key);
+      await this.answer(request, result);
+      return request;
+    },
+  };
 }

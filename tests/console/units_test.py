@@ -43,8 +43,9 @@ def check_sources():
     if read(f"{kit.ROOT}/console/src/ui/workflow.schema.json") != read(f"{kit.ROOT}/docs/workflow.schema.json"):
         yield "console/src/ui/workflow.schema.json is not docs/workflow.schema.json: copy it"
     licenses = read(f"{kit.ROOT}/console/licenses.md")
-    for name, version in json.loads(read(f"{kit.ROOT}/console/package.json"))["dependencies"].items():
-        if not re.search(rf"\| {re.escape(name)}\b.* {re.escape(version)}\b", licenses):
+    for path, package in json.loads(lock)["packages"].items():
+        name, version = path.rpartition("node_modules/")[2], package.get("version")
+        if path and not package.get("dev") and not re.search(rf"^\|[^|]*(?<![\w/-]){re.escape(name)}(?![\w/-])[^|]*\|[^|]*(?<![\d.]){re.escape(version)}\b", licenses, re.M):
             yield f"console/licenses.md does not name {name} {version}, which is in the bundle"
     for name, version in re.findall(r'"([^"]+)": "([\^~][^"]*)"', read(f"{kit.ROOT}/console/package.json")):
         yield f"console/package.json: {name} {version} is not an exact version"

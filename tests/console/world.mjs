@@ -1,17 +1,19 @@
 // An installation to look at: a real server, agents that succeed, fail, hang and lose results, and tasks in every state.
 // The browser test asks it for the truth; `node tests/console/world.mjs INTACT FOLDER` keeps it running for development.
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { mkdirSync, openSync, readFileSync } from "node:fs";
+import { dirname } from "node:path";
 import { createInterface } from "node:readline";
-import { pathToFileURL } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 const work = (ms) => new Promise((done) => setTimeout(done, ms).unref()); // an agent at work does not keep a test from its end
 
-export async function startServer(intact, folder, { args = [] } = {}) {
+// `port` 0: a free one. A server that is to come again needs one of its own (freePort).
+export async function startServer(intact, folder, { args = [], port = 0, token: given } = {}) {
   mkdirSync(folder, { recursive: true });
   const log = openSync(`${folder}/log`, "a");
-  const process = spawn(intact, ["serve", "--data", `${folder}/data`, "--listen", "127.0.0.1:0", ...args], {
+  const process = spawn(intact, ["serve", "--data", `${folder}/data`, "--listen", `127.0.0.1:${port}`, ...args], {
     stdio: ["ignore", "pipe", log],
   });
   const line = await new Promise((done, failed) => {
@@ -19,9 +21,14 @@ export async function startServer(intact, folder, { args = [] } = {}) {
     process.once("exit", (code) => failed(new Error(`the server ended with ${code}: see ${folder}/log`)));
   });
   const url = `http://127.0.0.1:${Number(line.split(" ")[3])}`;
-  const token = readFileSync(`${folder}/data/admin-token`, "ascii").trim();
+  const token = given ?? readFileSync(`${folder}/data/admin-token`, "ascii").trim();
   return { process, url, token, call: caller(url, token), stop: () => stop(process) };
 }
+
+const TESTS = dirname(dirname(fileURLToPath(import.meta.url)));
+
+// One that the kernel gives to nobody else while the server is down (tests/ports.py).
+export const freePort = () => Number(execFileSync("python3", ["-B", "-c", "import ports; print(ports.free_port())"], { cwd: TESTS, encoding: "ascii" }));
 
 async function stop(process) {
   if (process.exitCode !== null || process.signalCode !== null) return;

@@ -121,6 +121,30 @@ static void a_code_becomes_one_session(void **state)
     assert_int_equal(audits(w, "session.create"), 1);
 }
 
+static uint64_t generation(struct world *w)
+{
+    struct generations now = {0};
+
+    if (w->s->ops->nodes)
+        must(w->s->ops->nodes->generations(w->s, &now, &w->e), w->e.text);
+    return now.tokens;
+}
+
+/* A stranger can send any code: that neither deletes nor writes anything. */
+static void an_unknown_code_changes_nothing(void **state)
+{
+    struct world *w = *state;
+    const struct session_row session = a_session("s", 4, 5000);
+
+    must(put(w, a_session("a", 1, 100), NULL), "one that has expired by then");
+    uint64_t before = generation(w);
+    CHECK(put(w, session, session.hash) == ERR_NOT_FOUND, "there is no such code");
+    sessions_are(w, "a 1 ann 7 100-1100 192.0.2.7\n");
+    CHECK(generation(w) == before, "other nodes read it again");
+    must(put(w, session, NULL), "without one");
+    CHECK(!w->s->ops->nodes || generation(w) != before, "other nodes do not learn of it");
+}
+
 static void what_has_expired_is_deleted(void **state)
 {
     struct world *w = *state;
@@ -211,9 +235,13 @@ static void an_end_is_done_or_not(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        ON_BOTH(sessions_are_kept),           ON_BOTH(a_code_becomes_one_session),
-        ON_BOTH(what_has_expired_is_deleted), ON_BOTH(a_token_has_not_too_many),
-        ON_BOTH(a_sign_in_is_done_or_not),    ON_BOTH(an_end_is_done_or_not),
+        ON_BOTH(sessions_are_kept),
+        ON_BOTH(a_code_becomes_one_session),
+        ON_BOTH(an_unknown_code_changes_nothing),
+        ON_BOTH(what_has_expired_is_deleted),
+        ON_BOTH(a_token_has_not_too_many),
+        ON_BOTH(a_sign_in_is_done_or_not),
+        ON_BOTH(an_end_is_done_or_not),
     };
     return cmocka_run_group_tests_name("store contract: sessions", tests, NULL, NULL);
 }

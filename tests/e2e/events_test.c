@@ -133,6 +133,10 @@ static void what_is_wrong_is_said(void **state)
     expect_problem(&r, 422, "unknown-parameter");
     get(&node, &r, "/v1/events?state=processed,gone");
     expect_problem(&r, 422, "bad-state");
+    get(&node, &r, "/v1/events?per_second=0");
+    expect_problem(&r, 422, "bad-limit");
+    get(&node, &r, "/v1/events?per_second=1000001");
+    expect_problem(&r, 422, "bad-limit");
     send_as(&node, &r, "POST", "/v1/events", "application/json", SLICE("{}"));
     expect_problem(&r, 405, "method");
     send_as(&node, &r, "HEAD", "/v1/events", NULL, SLICE_NONE);
@@ -345,6 +349,38 @@ static void fail_once(int i)
 }
 
 /* It finds the latest state; what came before it was told as one, or not at all. */
+/* It gets so many events a second, and a gap in place of the others as soon as there is room. */
+static void a_reader_for_people_gets_no_more_than_it_wants(void **state)
+{
+    enum { MANY = 3000, WANTED = 5 };
+    SSE paced = {0};
+    SSE errors = {0};
+    SSE_EVENT e = {0};
+    int told = 0;
+    (void)state;
+
+    (void)define(&node, "paced", "\"steps\": [" STEP("a", "nobody") "]");
+    sse_open(&node, &paced, "/v1/events?workflow=paced&per_second=5", NULL);
+    sse_open(&node, &errors, "/v1/events?state=error&per_second=5", NULL);
+    wait_for_listeners("all", 2);
+    submit_many("paced", 0, MANY);
+    for (;;) {
+        CHECK(sse_next(&paced, &e), "it was cut off");
+        if (strcmp(e.name, "gap") == 0)
+            break;
+        told++;
+    }
+    CHECK(told >= WANTED && told < MANY / 2, "%d events before the gap", told);
+    do { /* a gap is about what was before it: what comes later is told as ever */
+        submit_many("paced", MANY + told++, 1);
+        CHECK(sse_next(&paced, &e), "it was cut off");
+    } while (strcmp(e.name, "task") != 0);
+    CHECK(sse_waits(&errors, 0), "what is not for it does not count");
+    sse_fini(&paced);
+    sse_fini(&errors);
+    wait_for_listeners("all", 0);
+}
+
 static void a_slow_reader_of_a_task_is_told_the_latest(void **state)
 {
     enum { SIZE = 300000, FAILURES = 60 };
@@ -491,6 +527,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(all_changes_are_told_to_who_wants_them),
         cmocka_unit_test(nothing_that_happens_between_two_connections_is_lost),
         cmocka_unit_test(a_slow_reader_of_all_changes_is_told_of_a_gap),
+        cmocka_unit_test(a_reader_for_people_gets_no_more_than_it_wants),
         cmocka_unit_test(a_slow_reader_of_a_task_is_told_the_latest),
         cmocka_unit_test(a_thousand_listeners_are_all_told),
         cmocka_unit_test(who_goes_while_the_task_is_being_read_is_forgotten),

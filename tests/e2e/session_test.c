@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
+#include "browser_kit.h"
 #include "sse.h"
 
 static struct node node;
@@ -15,74 +16,6 @@ static int start(void **state)
     (void)signal(SIGXFSZ, SIG_IGN); /* the server inherits it: writes beyond its limit fail */
     *state = node_open(&node, FLAGS("--log", "debug"));
     return 0;
-}
-
-/* ---- a browser ---- */
-
-#define CONSOLE "Intact-Console: 1\r\n"
-
-struct browser {
-    const struct node *node;
-    char cookie[160]; /* "Cookie: intact_session=...\r\n", or empty */
-};
-
-/* `headers` are lines; `body` NULL: none. */
-static void send_from(const struct browser *b, struct reply *ret, const char *method,
-                      const char *path, const char *headers, const char *body)
-{
-    CLEANUP(buf_fini) struct buf out = {0};
-    int fd = dial(b->node);
-
-    buf_fmt(&out, "%s %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nConnection: close\r\n%s%s", method, path,
-            b->node->port, b->cookie, headers);
-    if (body)
-        buf_fmt(&out, "Content-Type: application/json\r\nContent-Length: %zu\r\n", strlen(body));
-    buf_fmt(&out, "\r\n%s", body ? body : "");
-    say(fd, buf_view(&out));
-    hear(fd, ret);
-}
-
-/* The Set-Cookie of an answer. To be freed. */
-static char *set_cookie(const struct reply *r)
-{
-    static const char line[] = "\r\nSet-Cookie: ";
-    const char *at = memmem(r->head.ptr, r->head.len, line, sizeof line - 1);
-
-    CHECK(at, "no cookie: %.*s", SLICE_ARG(r->head));
-    at += sizeof line - 1;
-    char *value = strndup(at, strcspn(at, "\r"));
-    CHECK(value, "no memory");
-    return value;
-}
-
-static void take_cookie(struct browser *b, const struct reply *r)
-{
-    char *cookie = set_cookie(r);
-
-    (void)snprintf(b->cookie, sizeof b->cookie, "Cookie: %.*s\r\n", (int)strcspn(cookie, ";"),
-                   cookie);
-    free(cookie);
-}
-
-static struct browser signed_in(const struct node *n, const char *token)
-{
-    struct browser b = {.node = n};
-    REPLY r = {0};
-    char line[100];
-
-    (void)snprintf(line, sizeof line, "Authorization: Bearer %s\r\n", token);
-    send_from(&b, &r, "POST", "/v1/session", line, NULL);
-    EXPECT(&r, 201);
-    take_cookie(&b, &r);
-    return b;
-}
-
-static int status_of(const struct browser *b, const char *method, const char *path)
-{
-    REPLY r = {0};
-
-    send_from(b, &r, method, path, CONSOLE, strcmp(method, "POST") == 0 ? "{}" : NULL);
-    return r.status;
 }
 
 /* To be freed. */
@@ -105,9 +38,9 @@ static void use_code(struct browser *b, struct reply *r, const char *code)
     char body[100];
 
     (void)snprintf(body, sizeof body, "{\"code\": \"%s\"}", code);
-    send_from(b, r, "POST", "/v1/session", "", body);
+    browser_send(b, r, "POST", "/v1/session", "", body);
     if (r->status == 201)
-        take_cookie(b, r);
+        browser_take_cookie(b, r);
 }
 
 /* ---- signing in ---- */
@@ -126,7 +59,7 @@ static void a_token_is_exchanged_for_a_session(void **state)
     char line[100];
     struct browser b = {.node = &node};
     (void)snprintf(line, sizeof line, "Authorization: Bearer %s\r\n", token);
-    send_from(&b, &r, "POST", "/v1/session", line, NULL);
+    browser_send(&b, &r, "POST", "/v1/session", line, NULL);
     EXPECT(&r, 201);
     EXPECT_TEXT(&r, "name", "ann");
     EXPECT_TEXT(&r, "person", "ann@example.org");
@@ -135,17 +68,17 @@ static void a_token_is_exchanged_for_a_session(void **state)
     CHECK(time_at(&r, "expires_at") > now_ms() + 11 * 3600000, "for 12 hours");
     CHECK(time_at(&r, "expires_at") <= now_ms() + 12 * 3600000, "and no longer");
     CHECK(head_has(&r, "Cache-Control: no-store\r\n"), "%.*s", SLICE_ARG(r.head));
-    char *cookie = set_cookie(&r);
+    char *cookie = reply_cookie(&r);
     CHECK(strncmp(cookie, "intact_session=", 15) == 0, "%s", cookie);
     CHECK(strcmp(cookie + 15 + 43, "; Path=/; HttpOnly; SameSite=Strict; Max-Age=43200") == 0, "%s",
           cookie);
-    take_cookie(&b, &r);
-    send_from(&b, &r, "GET", "/v1/session", "", NULL);
+    browser_take_cookie(&b, &r);
+    browser_send(&b, &r, "GET", "/v1/session", "", NULL);
     EXPECT(&r, 200);
     EXPECT_TEXT(&r, "name", "ann");
     EXPECT_RAW(&r, "roles", "[\"operate\"]");
-    CHECK(status_of(&b, "GET", "/v1/tasks") == 200, "it may read");
-    CHECK(status_of(&b, "GET", "/v1/tokens") == 403, "it may not do what its token may not");
+    CHECK(browser_status(&b, "GET", "/v1/tasks") == 200, "it may read");
+    CHECK(browser_status(&b, "GET", "/v1/tokens") == 403, "it may not do what its token may not");
     free(cookie);
     char *kept = sql(&node, "SELECT count(*) FROM session WHERE instr(hex(hash), hex('intact')) "
                             "OR length(hash) <> 32");
@@ -165,8 +98,8 @@ static void what_a_session_does_is_in_the_audit_under_its_token(void **state)
                  "\"x\", \"undo\": \"none\"}]");
     submit(&node, "some", "t-1");
     make_token(&node, "operator", "\"operate\"", NULL, token);
-    struct browser b = signed_in(&node, token);
-    send_from(&b, &r, "POST", "/v1/tasks/t-1/pause", CONSOLE, "{\"reason\": \"lunch\"}");
+    struct browser b = browser_signed_in(&node, token);
+    browser_send(&b, &r, "POST", "/v1/tasks/t-1/pause", CONSOLE, "{\"reason\": \"lunch\"}");
     EXPECT(&r, 200);
     get(&node, &r, "/v1/audit?limit=2");
     EXPECT_TEXT(&r, "entries.0.verb", "pause");
@@ -187,7 +120,7 @@ static void a_code_signs_in_once(void **state)
     use_code(&first, &r, code);
     EXPECT(&r, 201);
     EXPECT_TEXT(&r, "name", "admin");
-    CHECK(status_of(&first, "GET", "/v1/tokens") == 200, "it is the admin's");
+    CHECK(browser_status(&first, "GET", "/v1/tokens") == 200, "it is the admin's");
     use_code(&second, &r, code);
     expect_problem(&r, 401, "unauthenticated");
     CHECK(!head_has(&r, "Set-Cookie"), "%.*s", SLICE_ARG(r.head));
@@ -223,13 +156,13 @@ static void a_code_lasts_for_a_minute_and_a_session_for_hours(void **state)
     expect_problem(&r, 401, "unauthenticated");
     free(code);
 
-    b = signed_in(&node, token);
-    CHECK(status_of(&b, "GET", "/v1/tasks") == 200, "signed in");
+    b = browser_signed_in(&node, token);
+    CHECK(browser_status(&b, "GET", "/v1/tasks") == 200, "signed in");
     node_write(&node, "UPDATE session SET created_at = created_at - 43200000, "
                       "expires_at = expires_at - 43200000 WHERE is_code = 0");
     make_token(&node, "any-2", "\"read\"", NULL, token);
-    CHECK(status_of(&b, "GET", "/v1/tasks") == 401, "after 12 hours");
-    (void)signed_in(&node, token);
+    CHECK(browser_status(&b, "GET", "/v1/tasks") == 401, "after 12 hours");
+    (void)browser_signed_in(&node, token);
     char *left = sql(&node, "SELECT count(*) FROM session WHERE expires_at < created_at + 1000 OR "
                             "expires_at <= (SELECT max(at) FROM audit)");
     CHECK(strcmp(left, "0") == 0, "what has expired is deleted: %s", left);
@@ -260,24 +193,24 @@ static void who_cannot_sign_in(void **state)
     (void)state;
 
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        send_from(&b, &r, "POST", "/v1/session", cases[i].headers, cases[i].body);
+        browser_send(&b, &r, "POST", "/v1/session", cases[i].headers, cases[i].body);
         CHECK(r.status == cases[i].status, "%s%s: %d: %.*s", cases[i].headers,
               cases[i].body ? cases[i].body : "", r.status, SLICE_ARG(r.body));
         CHECK(!head_has(&r, "Set-Cookie"), "%.*s", SLICE_ARG(r.head));
     }
     make_token(&node, "worker", "\"agent:a\"", NULL, token);
     (void)snprintf(line, sizeof line, "Authorization: Bearer %s\r\n", token);
-    send_from(&b, &r, "POST", "/v1/session", line, NULL);
+    browser_send(&b, &r, "POST", "/v1/session", line, NULL);
     expect_problem(&r, 403, "forbidden");
-    send_from(&b, &r, "POST", "/v1/session/codes", line, NULL);
+    browser_send(&b, &r, "POST", "/v1/session/codes", line, NULL);
     expect_problem(&r, 403, "forbidden");
     make_token(&node, "workers", "\"agent:*\"", NULL, token);
     (void)snprintf(line, sizeof line, "Authorization: Bearer %s\r\n", token);
-    send_from(&b, &r, "POST", "/v1/session", line, NULL);
+    browser_send(&b, &r, "POST", "/v1/session", line, NULL);
     expect_problem(&r, 403, "forbidden");
     CLEANUP(buf_fini) struct buf big = {0};
     buf_fmt(&big, "{\"code\": \"%08000d\"}", 1);
-    send_from(&b, &r, "POST", "/v1/session", "", big.ptr);
+    browser_send(&b, &r, "POST", "/v1/session", "", big.ptr);
     CHECK(r.status == 413 || r.status == 401, "a large one: %d", r.status);
 }
 
@@ -287,7 +220,7 @@ static void asking_who_has_signed_in_is_no_refusal(void **state)
     REPLY r = {0};
     (void)state;
 
-    send_from(&b, &r, "GET", "/v1/session", "", NULL);
+    browser_send(&b, &r, "GET", "/v1/session", "", NULL);
     expect_problem(&r, 401, "unauthenticated");
     CHECK(!node_log_has(&node, "method=GET path=/v1/session reason"), "it is logged");
     get(&node, &r, "/v1/session");
@@ -324,36 +257,36 @@ static void a_change_needs_what_other_sites_cannot_send(void **state)
         {"POST", "/v1/validate", CONSOLE "Sec-Fetch-Site: same-origin\r\n", 422, NULL},
         {"DELETE", "/v1/tokens/nobody", CONSOLE, 404, NULL},
     };
-    struct browser b = signed_in(&node, node.token);
+    struct browser b = browser_signed_in(&node, node.token);
     char origin[160];
     REPLY r = {0};
     (void)state;
 
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         bool reads = strcmp(cases[i].method, "GET") == 0;
-        send_from(&b, &r, cases[i].method, cases[i].path, cases[i].headers, reads ? NULL : "{}");
+        browser_send(&b, &r, cases[i].method, cases[i].path, cases[i].headers, reads ? NULL : "{}");
         CHECK(r.status == cases[i].status, "%s %s %s: %d: %.*s", cases[i].method, cases[i].path,
               cases[i].headers, r.status, SLICE_ARG(r.body));
         if (cases[i].type)
             expect_problem(&r, cases[i].status, cases[i].type);
     }
     (void)snprintf(origin, sizeof origin, CONSOLE "Origin: http://127.0.0.1:%d\r\n", node.port);
-    send_from(&b, &r, "POST", "/v1/validate", origin, "{}");
+    browser_send(&b, &r, "POST", "/v1/validate", origin, "{}");
     EXPECT(&r, 422);
     (void)snprintf(origin, sizeof origin, "Authorization: Bearer %s\r\n", node.token);
-    send_from(&b, &r, "POST", "/v1/validate", origin, "{}");
+    browser_send(&b, &r, "POST", "/v1/validate", origin, "{}");
     EXPECT(&r, 422); /* a token is nothing that a browser adds */
     const struct browser other = {.node = &node};
     (void)snprintf(origin, sizeof origin,
                    "Origin: http://evil.example\r\nAuthorization: Bearer %s\r\n", node.token);
-    send_from(&other, &r, "POST", "/v1/session", origin, NULL);
+    browser_send(&other, &r, "POST", "/v1/session", origin, NULL);
     expect_problem(&r, 403, "foreign");
     CHECK(!head_has(&r, "Set-Cookie"), "%.*s", SLICE_ARG(r.head));
 }
 
 static void other_cookies_let_nobody_in(void **state)
 {
-    struct browser good = signed_in(&node, node.token);
+    struct browser good = browser_signed_in(&node, node.token);
     char secret[60];
     char *code = make_code(&node);
     (void)snprintf(secret, sizeof secret, "%.43s", strchr(good.cookie, '=') + 1);
@@ -390,17 +323,17 @@ static void other_cookies_let_nobody_in(void **state)
                            at[1] == '.' ? 42 : 43, secret, strchr(at, 's') + 1);
         else
             (void)snprintf(line, sizeof line, "%s", cases[i].fmt);
-        send_from(&b, &r, "GET", "/v1/tasks", line, NULL);
+        browser_send(&b, &r, "GET", "/v1/tasks", line, NULL);
         CHECK(r.status == cases[i].status, "%s: %d", line, r.status);
     }
     struct browser by_code = {.node = &node};
     (void)snprintf(by_code.cookie, sizeof by_code.cookie, "Cookie: intact_session=%s\r\n", code);
-    CHECK(status_of(&by_code, "GET", "/v1/tasks") == 401, "a code is no session");
+    CHECK(browser_status(&by_code, "GET", "/v1/tasks") == 401, "a code is no session");
     struct browser by_secret = {.node = &node};
     REPLY r = {0};
     use_code(&by_secret, &r, secret);
     EXPECT(&r, 401); /* a session is no code */
-    send_from(&good, &r, "POST", "/v1/session/codes", CONSOLE, "{}");
+    browser_send(&good, &r, "POST", "/v1/session/codes", CONSOLE, "{}");
     expect_problem(&r, 403, "forbidden"); /* it would never end */
     CHECK(!node_log_has(&node, secret), "the secret is in the log");
     free(code);
@@ -441,12 +374,13 @@ static void every_route_refuses_strangers_pages_and_wrong_bodies(void **state)
                    node.token);
     for (size_t i = 0; i < COUNT_OF(routes); i++) {
         const char *type = routes[i].has_body ? "application/json" : NULL;
-        send_from(&b, &r, routes[i].method, routes[i].path, line, routes[i].has_body ? "{}" : NULL);
+        browser_send(&b, &r, routes[i].method, routes[i].path, line,
+                     routes[i].has_body ? "{}" : NULL);
         expect_problem(&r, 403, "foreign");
         send_as(&stranger, &r, routes[i].method, routes[i].path, type, SLICE("{}"));
         expect_problem(&r, 401, "unauthenticated");
         if (routes[i].has_body) {
-            send_from(&b, &r, routes[i].method, routes[i].path, packed, "{}");
+            browser_send(&b, &r, routes[i].method, routes[i].path, packed, "{}");
             expect_problem(&r, 415, "content-encoding");
         }
         for (size_t k = 0; routes[i].has_body && k < COUNT_OF(bodies); k++) {
@@ -455,7 +389,7 @@ static void every_route_refuses_strangers_pages_and_wrong_bodies(void **state)
             expect_problem(&r, bodies[k].status, bodies[k].problem);
         }
     }
-    get(&node, &r, "/v1/session?token=%s", node.token);
+    get(&node, &r, "/v1/session?token=x");
     expect_problem(&r, 422, "unknown-parameter");
 }
 
@@ -469,12 +403,12 @@ static void limit_files(rlim_t bytes)
 /* What cannot be stored did not happen: nobody is signed in, and nobody signed out. */
 static void a_store_that_fails_changes_no_session(void **state)
 {
-    struct browser b = signed_in(&node, node.token);
+    struct browser b = browser_signed_in(&node, node.token);
     char path[100];
     REPLY r = {0};
     (void)state;
 
-    send_from(&b, &r, "GET", "/v1/sessions", "", NULL);
+    browser_send(&b, &r, "GET", "/v1/sessions", "", NULL);
     int64_t before = (int64_t)at(&r, "sessions")->count;
     (void)snprintf(path, sizeof path, "/v1/sessions/%s", text_at(&r, "sessions.0.id"));
     limit_files(1);
@@ -485,13 +419,13 @@ static void a_store_that_fails_changes_no_session(void **state)
         if (strcmp(routes[i].method, "POST") == 0)
             post(&node, &r, where, "{}");
         else
-            send_from(&b, &r, routes[i].method, where, CONSOLE, NULL);
+            browser_send(&b, &r, routes[i].method, where, CONSOLE, NULL);
         CHECK(r.status == 503, "%s %s: %d", routes[i].method, where, r.status);
         CHECK(!head_has(&r, "Set-Cookie"), "%.*s", SLICE_ARG(r.head));
     }
     limit_files(RLIM_INFINITY);
     wait_until_ready(&node);
-    send_from(&b, &r, "GET", "/v1/sessions", "", NULL);
+    browser_send(&b, &r, "GET", "/v1/sessions", "", NULL);
     EXPECT(&r, 200);
     CHECK((int64_t)at(&r, "sessions")->count == before, "%.*s", SLICE_ARG(r.body));
 }
@@ -500,20 +434,20 @@ static void a_store_that_fails_changes_no_session(void **state)
 
 static void a_session_ends_when_its_user_signs_out(void **state)
 {
-    struct browser b = signed_in(&node, node.token);
-    struct browser other = signed_in(&node, node.token);
+    struct browser b = browser_signed_in(&node, node.token);
+    struct browser other = browser_signed_in(&node, node.token);
     REPLY r = {0};
     (void)state;
 
-    send_from(&b, &r, "DELETE", "/v1/session", CONSOLE, NULL);
+    browser_send(&b, &r, "DELETE", "/v1/session", CONSOLE, NULL);
     EXPECT(&r, 204);
-    char *cookie = set_cookie(&r);
+    char *cookie = reply_cookie(&r);
     CHECK(strcmp(cookie, "intact_session=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0") == 0,
           "%s", cookie);
     free(cookie);
-    CHECK(status_of(&b, "GET", "/v1/session") == 401, "it goes on");
-    CHECK(status_of(&b, "DELETE", "/v1/session") == 401, "there is none");
-    CHECK(status_of(&other, "GET", "/v1/session") == 200, "that of another browser");
+    CHECK(browser_status(&b, "GET", "/v1/session") == 401, "it goes on");
+    CHECK(browser_status(&b, "DELETE", "/v1/session") == 401, "there is none");
+    CHECK(browser_status(&other, "GET", "/v1/session") == 200, "that of another browser");
     send_as(&node, &r, "DELETE", "/v1/session", NULL, SLICE_NONE);
     expect_problem(&r, 404, "no-such-session");
 }
@@ -525,7 +459,7 @@ static void a_session_ends_with_the_text_of_its_token(void **state)
     (void)state;
 
     make_token(&node, "gone", "\"read\"", NULL, token);
-    struct browser b = signed_in(&node, token);
+    struct browser b = browser_signed_in(&node, token);
     const struct node gone = as(&node, token);
     char *code = make_code(&gone);
     struct browser by_code = {.node = &node};
@@ -535,26 +469,26 @@ static void a_session_ends_with_the_text_of_its_token(void **state)
     sse_head(&s);
     send_as(&node, &r, "DELETE", "/v1/tokens/gone", NULL, SLICE_NONE);
     EXPECT(&r, 204);
-    CHECK(status_of(&b, "GET", "/v1/session") == 401, "it goes on");
+    CHECK(browser_status(&b, "GET", "/v1/session") == 401, "it goes on");
     use_code(&by_code, &r, code);
     EXPECT(&r, 401);
     free(code);
     CHECK(!sse_next(&s, &e), "the stream goes on");
     make_token(&node, "gone", "\"admin\"", NULL, token);
-    CHECK(status_of(&b, "GET", "/v1/session") == 401, "another token of the name");
+    CHECK(browser_status(&b, "GET", "/v1/session") == 401, "another token of the name");
 
     make_token(&node, "turned", "\"read\"", NULL, token);
-    b = signed_in(&node, token);
+    b = browser_signed_in(&node, token);
     post(&node, &r, "/v1/tokens/turned/rotate", "{\"keep\": \"1h\"}");
     EXPECT(&r, 200);
-    CHECK(status_of(&b, "GET", "/v1/session") == 200, "the text before is still good");
+    CHECK(browser_status(&b, "GET", "/v1/session") == 200, "the text before is still good");
     post(&node, &r, "/v1/tokens/turned/rotate", "{\"keep\": \"0s\"}");
     EXPECT(&r, 200);
-    CHECK(status_of(&b, "GET", "/v1/session") == 401, "it is no more");
+    CHECK(browser_status(&b, "GET", "/v1/session") == 401, "it is no more");
 
     make_token(&node, "brief", "\"read\"", "2s", token);
-    b = signed_in(&node, token);
-    WAIT_FOR(status_of(&b, "GET", "/v1/session") == 401, "the token has expired");
+    b = browser_signed_in(&node, token);
+    WAIT_FOR(browser_status(&b, "GET", "/v1/session") == 401, "the token has expired");
 }
 
 static int64_t session_count(const struct reply *r)
@@ -575,9 +509,9 @@ static void sessions_are_listed_and_ended(void **state)
 
     make_token(&node, "list-ann", "\"read\"", NULL, ann);
     make_token(&node, "list-bob", "\"operate\"", NULL, bob);
-    struct browser a = signed_in(&node, ann);
-    struct browser b = signed_in(&node, bob);
-    send_from(&a, &r, "GET", "/v1/sessions", "", NULL);
+    struct browser a = browser_signed_in(&node, ann);
+    struct browser b = browser_signed_in(&node, bob);
+    browser_send(&a, &r, "GET", "/v1/sessions", "", NULL);
     EXPECT(&r, 200);
     assert_int_equal(session_count(&r), 1);
     EXPECT_TEXT(&r, "sessions.0.token", "list-ann");
@@ -585,21 +519,21 @@ static void sessions_are_listed_and_ended(void **state)
     EXPECT_RAW(&r, "sessions.0.current", "true");
     CHECK(time_at(&r, "sessions.0.expires_at") > now_ms(), "%.*s", SLICE_ARG(r.body));
     (void)snprintf(path, sizeof path, "/v1/sessions/%s", text_at(&r, "sessions.0.id"));
-    send_from(&b, &r, "DELETE", path, CONSOLE, NULL);
+    browser_send(&b, &r, "DELETE", path, CONSOLE, NULL);
     expect_problem(&r, 404, "no-such-session"); /* nobody learns of those of others */
-    CHECK(status_of(&a, "GET", "/v1/session") == 200, "it was ended by another one");
+    CHECK(browser_status(&a, "GET", "/v1/session") == 200, "it was ended by another one");
     get(&node, &r, "/v1/sessions");
     CHECK(session_count(&r) >= 2, "the admin sees all: %.*s", SLICE_ARG(r.body));
     CHECK(!memmem(r.body.ptr, r.body.len, "\"code\"", 6), "%.*s", SLICE_ARG(r.body));
     send_as(&node, &r, "DELETE", path, NULL, SLICE_NONE);
     EXPECT(&r, 204);
     CHECK(!head_has(&r, "Set-Cookie"), "the admin's own is another one");
-    CHECK(status_of(&a, "GET", "/v1/session") == 401, "it goes on");
+    CHECK(browser_status(&a, "GET", "/v1/session") == 401, "it goes on");
     send_as(&node, &r, "DELETE", path, NULL, SLICE_NONE);
     expect_problem(&r, 404, "no-such-session");
-    send_from(&b, &r, "GET", "/v1/sessions", "", NULL);
+    browser_send(&b, &r, "GET", "/v1/sessions", "", NULL);
     (void)snprintf(path, sizeof path, "/v1/sessions/%s", text_at(&r, "sessions.0.id"));
-    send_from(&b, &r, "DELETE", path, CONSOLE, NULL);
+    browser_send(&b, &r, "DELETE", path, CONSOLE, NULL);
     EXPECT(&r, 204);
     CHECK(head_has(&r, "Set-Cookie: intact_session=; "), "its own: %.*s", SLICE_ARG(r.head));
     get(&node, &r, "/v1/audit?limit=1");
@@ -616,12 +550,12 @@ static void one_token_has_not_too_many_of_them(void **state)
     (void)state;
 
     make_token(&node, "busy", "\"read\"", NULL, token);
-    first = signed_in(&node, token);
+    first = browser_signed_in(&node, token);
     for (int i = 0; i < 20; i++)
-        last = signed_in(&node, token);
-    CHECK(status_of(&first, "GET", "/v1/session") == 401, "the oldest one ends");
-    CHECK(status_of(&last, "GET", "/v1/session") == 200, "the newest one");
-    send_from(&last, &r, "GET", "/v1/sessions", "", NULL);
+        last = browser_signed_in(&node, token);
+    CHECK(browser_status(&first, "GET", "/v1/session") == 401, "the oldest one ends");
+    CHECK(browser_status(&last, "GET", "/v1/session") == 200, "the newest one");
+    browser_send(&last, &r, "GET", "/v1/sessions", "", NULL);
     assert_int_equal(session_count(&r), 20);
 }
 
@@ -632,14 +566,14 @@ static void streams_are_for_sessions_too(void **state)
     (void)state;
 
     make_token(&node, "watcher", "\"read\"", NULL, token);
-    struct browser b = signed_in(&node, token);
+    struct browser b = browser_signed_in(&node, token);
     CLEANUP(buf_fini) struct buf out = {0};
     CLEANUP(buf_fini) struct buf heard = {0};
     int fd = dial(&node);
     buf_fmt(&out, "GET /v1/events HTTP/1.0\r\nHost: 127.0.0.1\r\n%s\r\n", b.cookie);
     say(fd, buf_view(&out));
     let_read(&node);
-    send_from(&b, &r, "DELETE", "/v1/session", CONSOLE, NULL);
+    browser_send(&b, &r, "DELETE", "/v1/session", CONSOLE, NULL);
     EXPECT(&r, 204);
     hear_all(fd, &heard); /* it has an end */
     CHECK(status_heard(&heard, 0) == 200, "%s", heard.ptr);
@@ -647,7 +581,7 @@ static void streams_are_for_sessions_too(void **state)
 
 static void sessions_survive_a_restart(void **state)
 {
-    struct browser b = signed_in(&node, node.token);
+    struct browser b = browser_signed_in(&node, node.token);
     char *code = make_code(&node);
     struct browser by_code = {.node = &node};
     REPLY r = {0};
@@ -655,7 +589,7 @@ static void sessions_survive_a_restart(void **state)
 
     node_kill(&node);
     node_start(&node, FLAGS("--log", "debug"));
-    CHECK(status_of(&b, "GET", "/v1/tokens") == 200, "it has ended");
+    CHECK(browser_status(&b, "GET", "/v1/tokens") == 200, "it has ended");
     use_code(&by_code, &r, code);
     EXPECT(&r, 201);
     free(code);
@@ -673,24 +607,24 @@ static void behind_a_proxy_the_cookie_goes_through_tls_alone(void **state)
     (void)snprintf(line, sizeof line,
                    "Origin: https://127.0.0.1:%d\r\nAuthorization: Bearer %s\r\n", node.port,
                    node.token);
-    send_from(&b, &r, "POST", "/v1/session", line, NULL);
+    browser_send(&b, &r, "POST", "/v1/session", line, NULL);
     EXPECT(&r, 201);
-    char *cookie = set_cookie(&r);
+    char *cookie = reply_cookie(&r);
     CHECK(strncmp(cookie, "__Host-intact_session=", 22) == 0, "%s", cookie);
     CHECK(strstr(cookie, "; Path=/; HttpOnly; SameSite=Strict; ") && strstr(cookie, "; Secure"),
           "%s", cookie);
     free(cookie);
-    take_cookie(&b, &r);
-    CHECK(status_of(&b, "GET", "/v1/session") == 200, "it is taken");
+    browser_take_cookie(&b, &r);
+    CHECK(browser_status(&b, "GET", "/v1/session") == 200, "it is taken");
     (void)snprintf(line, sizeof line, "X-Forwarded-Proto: https\r\nAuthorization: Bearer %s\r\n",
                    node.token);
-    send_from(&b, &r, "POST", "/v1/session", line, NULL);
-    cookie = set_cookie(&r);
+    browser_send(&b, &r, "POST", "/v1/session", line, NULL);
+    cookie = reply_cookie(&r);
     CHECK(strncmp(cookie, "__Host-", 7) == 0, "%s", cookie);
     free(cookie);
     (void)snprintf(line, sizeof line, "Authorization: Bearer %s\r\n", node.token);
-    send_from(&b, &r, "POST", "/v1/session", line, NULL);
-    cookie = set_cookie(&r);
+    browser_send(&b, &r, "POST", "/v1/session", line, NULL);
+    cookie = reply_cookie(&r);
     CHECK(strncmp(cookie, "intact_session=", 15) == 0, "%s", cookie);
     free(cookie);
 }
@@ -708,14 +642,14 @@ static void without_tokens_nobody_signs_in(void **state)
                                            {"POST", "/v1/session"},
                                            {"POST", "/v1/session/codes"}};
     for (size_t i = 0; i < COUNT_OF(calls); i++) {
-        send_from(&b, &r, calls[i][0], calls[i][1], "", NULL);
+        browser_send(&b, &r, calls[i][0], calls[i][1], "", NULL);
         EXPECT(&r, 200);
         EXPECT_RAW(&r, "open", "true");
         EXPECT_RAW(&r, "roles", "[\"admin\"]");
         EXPECT_TEXT(&r, "name", "open");
         CHECK(!head_has(&r, "Set-Cookie"), "%.*s", SLICE_ARG(r.head));
     }
-    send_from(&b, &r, "GET", "/v1/sessions", "", NULL);
+    browser_send(&b, &r, "GET", "/v1/sessions", "", NULL);
     EXPECT(&r, 200);
 }
 
@@ -729,21 +663,21 @@ static void sessions_are_those_of_all_nodes(void **state)
 
     nodes_init(nodes, 2);
     nodes_start(nodes, 2, FLAGS("--log", "warn", "--scan-every", "100ms"));
-    struct browser here = signed_in(&nodes[0], nodes[0].token);
+    struct browser here = browser_signed_in(&nodes[0], nodes[0].token);
     struct browser there = here;
     there.node = &nodes[1];
-    CHECK(status_of(&there, "GET", "/v1/tokens") == 200, "the other node does not know it");
+    CHECK(browser_status(&there, "GET", "/v1/tokens") == 200, "the other node does not know it");
     char *code = make_code(&nodes[0]);
     struct browser by_code = {.node = &nodes[1]};
     use_code(&by_code, &r, code);
     EXPECT(&r, 201);
     by_code.node = &nodes[0];
-    CHECK(status_of(&by_code, "GET", "/v1/session") == 200, "the first node does not know it");
+    CHECK(browser_status(&by_code, "GET", "/v1/session") == 200, "the first node does not know it");
     use_code(&by_code, &r, code);
     EXPECT(&r, 401);
     free(code);
-    CHECK(status_of(&there, "DELETE", "/v1/session") == 204, "ended at the other node");
-    WAIT_FOR(status_of(&here, "GET", "/v1/session") == 401, "the first node knows it");
+    CHECK(browser_status(&there, "DELETE", "/v1/session") == 204, "ended at the other node");
+    WAIT_FOR(browser_status(&here, "GET", "/v1/session") == 401, "the first node knows it");
     for (size_t i = 0; i < 2; i++) {
         node_stop(&nodes[i]);
         node_fini(&nodes[i]);

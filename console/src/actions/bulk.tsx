@@ -118,7 +118,7 @@ export function Bulk({ filter, onClose }: { filter: TaskFilter; onClose: () => v
           {CHOICES.map((v) => <option key={v.name} value={v.name}>{`${v.label}: ${v.hint.toLowerCase()}`}</option>)}
         </select>
       )}</Field>
-      <p class="says">{verb.says({ task: null, step: step || undefined, from: args.from })}</p>
+      <p class="says">{plain(verb.says({ task: null, step: step || undefined, from: args.from }))}</p>
       <div class={name === "retry" ? "field-pair" : "fields"}>
       {verb.step !== "no" && (
         <Field label={verb.step === "must" ? "Step" : "Only the step"} problem={isTried && verb.step === "must" && !step ? "Name the step." : null}>{(id, described) => (

@@ -32,6 +32,7 @@ export function SubmitForm({ workflow, definition, onClose }: { workflow: string
   const [id, setId] = useState("");
   const [text, setText] = useState(useMemo(() => JSON.stringify(exampleInput(definition), null, 2), []));
   const [tagText, setTagText] = useState("");
+  const [isPaused, setPaused] = useState(false);
   const [problem, setProblem] = useState<string | null>(null);
   const [isBusy, setBusy] = useState(false);
   const value = readJson(text);
@@ -43,7 +44,7 @@ export function SubmitForm({ workflow, definition, onClose }: { workflow: string
     setProblem(null);
     try {
       const task = await call<{ id: string }>("/v1/tasks", {
-        method: "POST", body: { workflow, input: value.value, ...(id ? { id } : {}), ...(Object.keys(tags.tags).length > 0 ? { tags: tags.tags } : {}) },
+        method: "POST", body: { workflow, input: value.value, ...(id ? { id } : {}), ...(Object.keys(tags.tags).length > 0 ? { tags: tags.tags } : {}), ...(isPaused ? { paused: true } : {}) },
       });
       announce(`Task ${task.id} is submitted`);
       navigate(`/tasks/${encodeURIComponent(task.id)}`);
@@ -55,7 +56,7 @@ export function SubmitForm({ workflow, definition, onClose }: { workflow: string
   return (
     <Dialog title={<>Submit a task <span class="dialog-of">{workflow}</span></>} onClose={onClose} onSubmit={() => void send()}
       foot={<><Button onClick={onClose}>Cancel</Button><Button kind="primary" type="submit" isBusy={isBusy}>Submit</Button></>}>
-      <p class="says">The task begins at once, with the newest version of the workflow.</p>
+      <p class="says">The task {isPaused ? "begins when it is resumed" : "begins at once"}, with the newest version of the workflow.</p>
       <Field label="Input (JSON)" problem={"mistake" in value ? value.mistake : null}>{(field, described) => <JsonInput id={field} value={text} onValue={setText} described={described} rows={8} />}</Field>
       <div class="field-pair">
         <Field label="Id" hint="Empty: the server makes one." problem={isIdGood ? null : "1 to 128 of A-Z a-z 0-9 . _ : -"}>{(field, described) => (
@@ -65,9 +66,10 @@ export function SubmitForm({ workflow, definition, onClose }: { workflow: string
           <textarea id={field} rows={2} value={tagText} spellcheck={false} aria-describedby={described} onInput={(e) => setTagText(e.currentTarget.value)} />
         )}</Field>
       </div>
+      <label class="check"><input type="checkbox" checked={isPaused} onChange={(e) => setPaused(e.currentTarget.checked)} /><span>Paused: no step starts until the task is resumed</span></label>
       {problem && <p class="note error" role="alert"><Icon name="warning" /><Text>{problem}</Text></p>}
       <CommandLine line={commandLine(["submit", workflow, ["--id", id || undefined], ["--input", "value" in value ? JSON.stringify(value.value) : "..."],
-        ...("tags" in tags ? Object.entries(tags.tags).map(([k, v]) => ["--tag", `${k}=${v}`] as [string, string]) : [])])} />
+        ...("tags" in tags ? Object.entries(tags.tags).map(([k, v]) => ["--tag", `${k}=${v}`] as [string, string]) : []), ...(isPaused ? ["--paused"] : [])])} />
     </Dialog>
   );
 }

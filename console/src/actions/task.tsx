@@ -25,7 +25,10 @@ function valueBefore(name: VerbName, task: Task, step: Step | undefined): string
   return name === "supply" ? "{}" : "";
 }
 
-type Possible = { kind: "asking" } | { kind: "yes" } | { kind: "no"; why: string } | { kind: "unread" } | { kind: "unknown" };
+type Possible = { kind: "asking" } | { kind: "yes" } | { kind: "no"; why: string } | { kind: "unread" } | { kind: "failed"; why: string } | { kind: "unknown" };
+
+// Whether the server has said no, or could not be asked.
+const isRefusal = (cause: unknown) => cause instanceof Problem && [400, 404, 409, 410, 413, 422].includes(cause.status);
 
 // A dry run of an operation on this task alone: the API has none for single tasks.
 function usePossible(name: VerbName, task: Task, given: Arguments | null): Possible {
@@ -49,7 +52,7 @@ function usePossible(name: VerbName, task: Task, given: Arguments | null): Possi
         if (answer.possible > 0) setFound({ kind: "yes" });
         else setFound(why && isUnread(why) ? { kind: "unread" } : { kind: "no", why: why ?? "the task has changed meanwhile" });
       } catch (cause) {
-        if (!stop.signal.aborted) setFound({ kind: "no", why: (cause as Error).message });
+        if (!stop.signal.aborted) setFound({ kind: isRefusal(cause) ? "no" : "failed", why: (cause as Error).message });
       }
     }, 250);
     return () => {
@@ -106,7 +109,7 @@ export function TaskAction({ verb: name, task, given = {}, onClose, onDone }: Pr
   const [step, setStep] = useState(given.step ?? (verb.step === "must" ? (fitting[0]?.name ?? "") : ""));
   const [from, setFrom] = useState(given.from ?? "");
   const chosen = steps.find((s) => s.name === step);
-  const [text, setText] = useState(() => valueBefore(name, task, chosen));
+  const [text, setText] = useState(() => (given.input === undefined ? valueBefore(name, task, chosen) : show(given.input)));
   const [reason, setReason] = useState("");
   const [problem, setProblem] = useState<string | null>(null);
   const [isBusy, setBusy] = useState(false);
@@ -185,6 +188,7 @@ export function TaskAction({ verb: name, task, given = {}, onClose, onDone }: Pr
         {possible.kind === "yes" && <><Icon name="done" /> The server would accept this now.</>}
         {possible.kind === "no" && <><Icon name="warning" /> <span>The server would refuse this: <Text>{possible.why}</Text></span></>}
         {possible.kind === "unread" && <>Not known beforehand: the item has ended or not begun, and a dry run does not read it.</>}
+        {possible.kind === "failed" && <><Icon name="warning" /> <span>Not known beforehand, as the server could not be asked: <Text>{possible.why}</Text></span></>}
         {possible.kind === "asking" && <>Asking the server…</>}
       </p>
       {problem && <p class="note error" role="alert"><Icon name="warning" /><Text>{problem}</Text></p>}

@@ -31,10 +31,44 @@ export function unheard() {
   silentSince.value ??= Date.now();
 }
 
-async function problemOf(answer: Response): Promise<Problem> {
-  const body = (await answer.json().catch(() => ({}))) as Record<string, unknown>;
+function problemOf(answer: Response, body: Record<string, unknown>): Problem {
   const text = (name: string) => (typeof body[name] === "string" ? (body[name] as string) : "");
   return new Problem(answer.status, text("type"), text("title") || `The server answered ${answer.status}`, text("detail"), body);
+}
+
+// A connection may stall without an end: after so long it counts as broken.
+const PATIENCE = 30_000;
+const PATIENCE_CHANGE = 60_000;
+
+// Whether a change was done is not known if its answer is lost.
+function unreachable(method: string, detail: string): Problem {
+  unheard();
+  return new Problem(0, "unreachable", "The server does not answer", method === "GET" ? detail : `${detail} Whether this was done is not known: look before you repeat it.`);
+}
+
+async function exchange(path: string, init: RequestInit & { method: string }, given: AbortSignal | undefined): Promise<{ answer: Response; text: string }> {
+  const stop = new AbortController();
+  const abort = () => stop.abort();
+  const timer = setTimeout(abort, init.method === "GET" ? PATIENCE : PATIENCE_CHANGE);
+  given?.addEventListener("abort", abort);
+  try {
+    const answer = await fetch(path, { ...init, signal: stop.signal });
+    return { answer, text: await answer.text() };
+  } catch (cause) {
+    if (given?.aborted) throw cause;
+    throw unreachable(init.method, "Check the connection, and that the server runs.");
+  } finally {
+    clearTimeout(timer);
+    given?.removeEventListener("abort", abort);
+  }
+}
+
+function read(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 export interface Options {
@@ -52,23 +86,16 @@ export async function call<T>(path: string, { method = "GET", body, text, signal
   if (body !== undefined) headers["Content-Type"] = "application/json";
   if (text) headers["Content-Type"] = text.type;
   if (token) headers["Authorization"] = `Bearer ${token}`;
-  let answer: Response;
-  try {
-    answer = await fetch(path, { method, headers, body: text?.text ?? (body === undefined ? null : JSON.stringify(body)), signal: signal ?? null });
-  } catch (cause) {
-    if (signal?.aborted) throw cause;
-    unheard();
-    throw new Problem(0, "unreachable", "The server does not answer", "Check the connection, and that the server runs.");
-  }
-  if (answer.status >= 502 && answer.status <= 504 && !answer.headers.get("content-type")?.includes("json")) {
-    unheard();
-    throw new Problem(0, "unreachable", "The server does not answer", `A proxy answered ${answer.status} in its place.`);
+  const { answer, text: got } = await exchange(path, { method, headers, body: text?.text ?? (body === undefined ? null : JSON.stringify(body)) }, signal);
+  const found = read(got);
+  if (found === undefined && answer.status !== 204 && (answer.ok || (answer.status >= 502 && answer.status <= 504))) {
+    throw unreachable(method, `A proxy answered ${answer.status} in its place.`);
   }
   heard();
   const isSigningIn = method === "POST" && path === "/v1/session"; // a code that is refused ends no session
   if (answer.status === 401 && !isSigningIn) signedOut.value += 1;
-  if (!answer.ok) throw await problemOf(answer);
-  return (answer.status === 204 ? undefined : await answer.json()) as T;
+  if (!answer.ok) throw problemOf(answer, (found ?? {}) as Record<string, unknown>);
+  return found as T;
 }
 
 // A path with the parameters that have a value.

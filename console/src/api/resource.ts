@@ -25,8 +25,10 @@ const others = new Set<() => void>();
 // What else is kept of the one who is signed in, as texts that are not stored yet.
 export const onForget = (forget: () => void) => void others.add(forget);
 
+export const forgetRead = () => kept.clear();
+
 export function forgetAll() {
-  kept.clear();
+  forgetRead();
   for (const forget of others) forget();
 }
 

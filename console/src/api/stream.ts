@@ -1,10 +1,30 @@
 // Server-sent events. A page has one stream, and a tab out of view has none, because browsers open few connections to a
 // host. A page that comes back into view is told by `onOpen`, and reads what it missed.
 import { useEffect, useRef } from "preact/hooks";
-import { signal } from "@preact/signals";
-import { heard, unheard } from "./client.ts";
+import { effect, signal } from "@preact/signals";
+import { heard, silentSince, unheard } from "./client.ts";
 
 export const streaming = signal<"off" | "opening" | "open" | "lost">("off");
+
+// As many changes in a second as a page has a use for; of more than these it is told by a `gap`.
+export const PACE = { per_second: "50" };
+const SOON = 2000;
+
+// Does it soon, and once for all that ask for it until then.
+export function useSoon(act: () => void): () => void {
+  const latest = useRef(act);
+  latest.current = act;
+  const timer = useRef<ReturnType<typeof setTimeout>>();
+  const last = useRef(0);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  return () => {
+    timer.current ??= setTimeout(() => {
+      timer.current = undefined;
+      last.current = Date.now();
+      latest.current();
+    }, Math.max(0, last.current + SOON - Date.now()));
+  };
+}
 
 export interface Handlers {
   onOpen?: () => void;
@@ -16,6 +36,9 @@ export interface Handlers {
 const APART = 200; // between two of those
 const AGAIN = 3000; // after a refusal; twice as long after each further one
 const AGAIN_MAX = 60_000;
+// A connection can die without a word, and a page does not see what keeps a quiet one alive. So it is made anew after such
+// a silence, and when the server answers again after it did not.
+const QUIET = 60_000;
 
 export function useStream(path: string | null, handlers: Handlers) {
   const latest = useRef(handlers);
@@ -27,6 +50,8 @@ export function useStream(path: string | null, handlers: Handlers) {
     let again: ReturnType<typeof setTimeout> | undefined;
     let due: ReturnType<typeof setTimeout> | undefined;
     let last: MessageEvent<string> | undefined;
+    let quiet: ReturnType<typeof setTimeout> | undefined;
+    let isDoubtful = false; // the server did not answer while the stream seemed to be open
     const take = (name: string, event: MessageEvent<string>) => latest.current.on[name]?.(JSON.parse(event.data), event);
     const takeLast = () => {
       due = undefined;
@@ -37,21 +62,29 @@ export function useStream(path: string | null, handlers: Handlers) {
     const close = () => {
       clearTimeout(again);
       clearTimeout(due);
+      clearTimeout(quiet);
       takeLast();
       source?.close();
       source = undefined;
       streaming.value = "off";
     };
-    const open = () => {
+    const listen = () => {
+      clearTimeout(quiet);
+      quiet = setTimeout(() => open(true), QUIET);
+    };
+    const open = (isRenewed = false) => {
       close();
       const mine = new EventSource(path);
       source = mine;
-      streaming.value = "opening";
+      streaming.value = isRenewed ? "open" : "opening";
+      listen();
       mine.onopen = () => {
         streaming.value = "open";
         refusals = 0;
+        isDoubtful = false;
         heard();
-        latest.current.onOpen?.();
+        listen();
+        if (!isRenewed) latest.current.onOpen?.();
       };
       mine.onerror = () => {
         if (source !== mine) return;
@@ -67,6 +100,7 @@ export function useStream(path: string | null, handlers: Handlers) {
       for (const name of Object.keys(latest.current.on)) {
         mine.addEventListener(name, (event) => {
           heard();
+          listen();
           if (name === latest.current.latestOnly) {
             last = event as MessageEvent<string>;
             due ??= setTimeout(takeLast, APART);
@@ -78,7 +112,15 @@ export function useStream(path: string | null, handlers: Handlers) {
     const onShow = () => (document.hidden ? close() : source || open());
     if (!document.hidden) open();
     document.addEventListener("visibilitychange", onShow);
+    const unwatch = effect(() => {
+      if (silentSince.value !== null) isDoubtful = streaming.peek() === "open";
+      else if (isDoubtful) {
+        isDoubtful = false;
+        if (source) open();
+      }
+    });
     return () => {
+      unwatch();
       document.removeEventListener("visibilitychange", onShow);
       close();
     };

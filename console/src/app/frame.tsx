@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { heardAt, silentSince } from "../api/client.ts";
 import { useResource } from "../api/resource.ts";
 import { streaming } from "../api/stream.ts";
-import type { ApprovalList, Stats } from "../api/types.ts";
+import type { AlertPage, ApprovalList } from "../api/types.ts";
 import { Button, now } from "../ui/basics.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { count, duration, moment } from "../ui/format.ts";
@@ -17,10 +17,10 @@ import { can, session, signOut, signOutProblem } from "./session.ts";
 import { setTheme, theme, type Theme } from "./theme.ts";
 
 function useBadges(): Record<string, { n: string; isBad: boolean }> {
-  const stats = useResource<Stats>(can("read") ? "/v1/stats" : null, 10_000).data;
+  const alerts = useResource<AlertPage>(can("read") ? "/v1/alerts?state=open&limit=50" : null, 10_000).data;
   const approvals = useResource<ApprovalList>(can("approve") ? "/v1/approvals?limit=50" : null, 15_000).data;
   const badges: Record<string, { n: string; isBad: boolean }> = {};
-  if (stats?.alerts_open) badges["/alerts"] = { n: count(stats.alerts_open), isBad: true };
+  if (alerts && alerts.alerts.length > 0) badges["/alerts"] = { n: `${count(alerts.alerts.length)}${alerts.next ? "+" : ""}`, isBad: true };
   const mine = approvals?.approvals.filter((a) => a.waits_for_you).length ?? 0;
   if (mine > 0) badges["/approvals"] = { n: count(mine), isBad: false };
   return badges;
@@ -53,12 +53,14 @@ function Nav({ onGo }: { onGo: () => void }) {
   );
 }
 
+const SILENT = 25_000; // in which something is always read of a server that answers
+
 function Connection() {
   if (silentSince.value !== null) {
     return <span class="connection lost" role="status"><i /> Not connected for {duration(Math.max(0, now.value - silentSince.value))}</span>;
   }
   const age = now.value - heardAt.value;
-  const isLive = streaming.value === "open";
+  const isLive = streaming.value === "open" && age < SILENT;
   return <span class={`connection ${isLive ? "live" : "polled"}`}><i /> {isLive ? "Live" : age < 20_000 ? "Current" : `Read ${duration(age)} ago`}</span>;
 }
 

@@ -1,7 +1,7 @@
 // Who is signed in, and what the roles of that token allow. Undefined while that is not known, null: nobody.
 import { effect, signal } from "@preact/signals";
 import { call, Problem, signedOut } from "../api/client.ts";
-import { forgetAll } from "../api/resource.ts";
+import { forgetAll, forgetRead } from "../api/resource.ts";
 import type { Session } from "../api/types.ts";
 
 export const session = signal<Session | null | undefined>(undefined);
@@ -15,6 +15,14 @@ const MEANS: Record<string, string[]> = {
 
 export function allows(roles: string[], role: string): boolean {
   return roles.some((r) => r === role || (MEANS[r] ?? []).includes(role));
+}
+
+// Whether it is allowed for the workflow of that name: by "submit", "submit:order", "submit:or*".
+export function allowsFor(roles: string[], role: string, name: string): boolean {
+  return allows(roles, role) || roles.filter((r) => r.startsWith(`${role}:`)).some((r) => {
+    const wanted = r.slice(role.length + 1);
+    return wanted.endsWith("*") ? name.startsWith(wanted.slice(0, -1)) : name === wanted;
+  });
 }
 
 // Whether the reader is one of those whose decision is asked.
@@ -37,11 +45,16 @@ export async function readSession() {
   }
 }
 
+// Whose session ended while its pages were open. Texts that this person has not stored yet are there after another sign-in.
+export const ended = signal<string | null>(null);
+
 export async function signIn(by: { token: string } | { code: string }) {
   const next = await ("token" in by
     ? call<Session>("/v1/session", { method: "POST", token: by.token })
     : call<Session>("/v1/session", { method: "POST", body: { code: by.code } }));
-  forgetAll();
+  if (next.name === ended.peek()) forgetRead();
+  else forgetAll();
+  ended.value = null;
   session.value = next;
 }
 
@@ -71,8 +84,10 @@ async function lookAgain() {
 // A session that ended elsewhere: the next call says so.
 export function watchSession() {
   effect(() => {
-    if (signedOut.value > 0 && session.peek()) {
-      forgetAll();
+    const before = session.peek();
+    if (signedOut.value > 0 && before) {
+      ended.value = before.name;
+      forgetRead();
       session.value = null;
     }
   });

@@ -8,7 +8,7 @@ import { Field } from "../ui/dialog.tsx";
 import { Icon, Mark } from "../ui/icons.tsx";
 import { plain } from "../ui/visible.ts";
 import { navigate, path } from "./router.ts";
-import { signIn } from "./session.ts";
+import { ended, signIn } from "./session.ts";
 
 export const pendingCode = signal<string | null>(null);
 
@@ -86,6 +86,7 @@ export function SignIn() {
       <form class="signin-card" onSubmit={(e) => { e.preventDefault(); void enter({ token: token.trim() }); }}>
         <div class="signin-mark"><Mark /></div>
         <h1>Sign in to Intact</h1>
+        {ended.value !== null && <p class="note warning" role="alert"><Icon name="info" /><span>The session of {plain(ended.value)} has ended. Sign in again to continue on this page.</span></p>}
         <Field label="Token" hint="It is exchanged for a session that ends after 12 hours. The browser does not keep the token.">{(id, described) => (
           <input id={id} type="password" autofocus autocomplete="off" required value={token} aria-describedby={described} onInput={(e) => setToken(e.currentTarget.value)} />
         )}</Field>

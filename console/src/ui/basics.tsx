@@ -175,7 +175,7 @@ export function Empty({ title, children, icon = "info", isPage = false }: { titl
   return (
     <div class="empty">
       <Icon name={icon} />
-      {isPage ? <h1 class="empty-title">{title}</h1> : <p class="empty-title">{title}</p>}
+      {isPage ? <h1 class="empty-title">{plain(title)}</h1> : <p class="empty-title">{plain(title)}</p>}
       {children && <p>{children}</p>}
     </div>
   );

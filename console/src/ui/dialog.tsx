@@ -1,7 +1,7 @@
 // A dialog over the page. Its form is sent by its button or Ctrl+Enter, and Escape closes it.
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
-import { Copy } from "./basics.tsx";
+import { Copy, Text } from "./basics.tsx";
 import { Icon } from "./icons.tsx";
 
 export function Dialog({ title, onClose, onSubmit, children, foot, wide = false, isFirm = false }: {
@@ -75,7 +75,7 @@ export function CommandLine({ line }: { line: string }) {
   return (
     <div class="command-line">
       <Icon name="terminal" />
-      <code>{line}</code>
+      <code><Text>{line}</Text></code>
       <Copy text={line} label="Copy the command" />
     </div>
   );

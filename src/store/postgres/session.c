@@ -1,6 +1,7 @@
 /*
  * Sessions of the console in PostgreSQL. Changes raise the generation of the tokens, so that other
- * nodes read both; its row is locked first, so a code is used once, by whichever node.
+ * nodes read both; its row is locked first, so a code is used once, by whichever node. With a code
+ * that is not there nothing is written: anybody can send one.
  */
 #include "store/postgres/columns.h"
 
@@ -17,14 +18,18 @@ enum err pg_session_put(struct store *base, const struct session_row *row,
     struct query q[3];
     PGresult *r[3] = {0};
 
-    query_of(&q[0], s, PG_TOKEN_LOCK, &a);
+    query_of(&q[0], s, PG_SESSION_LOCK, &a);
+    param_bytes(&q[0], code, code ? TOKEN_HASH_SIZE : 0);
+    param_number(&q[0], row->created_at);
     query_of(&q[1], s, PG_SESSION_SWEEP, &a);
     param_number(&q[1], row->created_at);
     param_bytes(&q[1], row->token_hash, TOKEN_HASH_SIZE);
     param_flag(&q[1], row->is_code);
     param_number(&q[1], SESSIONS_OF_TOKEN - 1);
+    param_bytes(&q[1], code, code ? TOKEN_HASH_SIZE : 0);
     query_of(&q[2], s, PG_SESSION_PUT, &a);
     param_bytes(&q[2], code, code ? TOKEN_HASH_SIZE : 0);
+    param_number(&q[2], row->created_at);
     bind_session(&q[2], row);
     pg_bind_audit(&q[2], audit);
     struct pg_end o = pg_transact(s, q, COUNT_OF(q), r, e, "store a session");

@@ -175,9 +175,14 @@
     GENERATION("workflow") \
     ", " GENERATION("token") ", " GENERATION("agent") ", " GENERATION("outbox")
 #define GENERATION(of) "(SELECT g.number FROM ~generation AS g WHERE g.name = '" of "')"
-#define GENERATION_RAISE(of)                                            \
-    "INSERT INTO ~generation AS g (name, number) VALUES ('" of "', 1) " \
-    "ON CONFLICT (name) DO UPDATE SET number = g.number + 1"
+#define GENERATION_RAISE(of) \
+    "INSERT INTO ~generation AS g (name, number) VALUES ('" of "', 1)" GENERATION_ONE_MORE
+#define GENERATION_ONE_MORE " ON CONFLICT (name) DO UPDATE SET number = g.number + 1"
+
+/* The code that is to become a session has not expired; NULL: none is needed. */
+#define CODE_IS_THERE(code, now)                                                    \
+    "(" code "::bytea IS NULL OR EXISTS (SELECT 1 FROM ~session AS c WHERE c.hash " \
+    "= " code " AND c.is_code AND c.expires_at > " now "))"
 
 /* By the statement's own snapshot; a name of NULL: always true. */
 #define LEADS(name, epoch)                                                              \
@@ -504,11 +509,13 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "a AS (" AUDIT_INSERT(" FROM t WHERE") ") SELECT count(*) FROM t",
         [PG_TOKEN_LAST_ADMIN] = LAST_ADMIN("$now"),
         [PG_TOKEN_LIST] = "SELECT " TOKEN_COLUMNS(NAME, ", ") ", name FROM ~token ORDER BY name",
-        [PG_SESSION_SWEEP] = "DELETE FROM ~session WHERE expires_at <= $1 OR id IN (SELECT id "
-            "FROM ~session WHERE token_hash = $2 AND is_code = $3 "
-            "ORDER BY created_at DESC, id OFFSET $4)",
+        [PG_SESSION_LOCK] = "INSERT INTO ~generation AS g (name, number) SELECT 'token', 1 "
+            "WHERE " CODE_IS_THERE("$code", "$now") GENERATION_ONE_MORE,
+        [PG_SESSION_SWEEP] = "DELETE FROM ~session WHERE " CODE_IS_THERE("$5", "$1") " AND "
+            "(expires_at <= $1 OR id IN (SELECT id FROM ~session WHERE token_hash = $2 "
+            "AND is_code = $3 ORDER BY created_at DESC, id OFFSET $4))",
         [PG_SESSION_PUT] = "WITH c AS (DELETE FROM ~session WHERE hash = $code::bytea "
-            "AND is_code RETURNING 1), "
+            "AND is_code AND expires_at > $now RETURNING 1), "
             "t AS (INSERT INTO ~session (" SESSION_COLUMNS(NAME, ", ") ") SELECT "
             SESSION_COLUMNS(PARAM, ", ") " WHERE $code IS NULL OR EXISTS (SELECT 1 FROM c) "
             "RETURNING id), a AS (" AUDIT_INSERT(" FROM t WHERE") ") SELECT count(*) FROM t",

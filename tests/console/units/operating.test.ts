@@ -4,7 +4,7 @@ import test from "node:test";
 import { movesOf, suggestion } from "../src/actions/suggested.ts";
 import { drawnState, isOffered, isUnread, requestBody, stepsFor, taskCommand, VERBS, type VerbName } from "../src/actions/verbs.ts";
 import { match } from "../src/app/router.ts";
-import { allows } from "../src/app/session.ts";
+import { allows, allowsFor } from "../src/app/session.ts";
 import type { AlertPage, Stats, Task, TaskChange, TaskSummary } from "../src/api/types.ts";
 import { concerns } from "../src/pages/overview/concerns.ts";
 import { changed, NO_ROWS, ofChosen, partsOf, refreshed, withPage } from "../src/pages/tasks/model.ts";
@@ -161,4 +161,11 @@ test("the filter of chosen rows names their states", () => {
   const rows = [{ id: "a", state: "processed" }, { id: "b", state: "error" }, { id: "c", state: "processed" }, { id: "d", state: "pending" }] as TaskSummary[];
   assert.deepEqual(ofChosen(rows, new Set(["c", "b", "a"])), { states: ["error", "processed"], ids: ["c", "b", "a"], tags: [] });
   assert.deepEqual(ofChosen(rows, new Set(["a", "gone"])).states, [...STATES], "a row that has left the list may be in any");
+});
+
+test("roles for some workflows are those that the server takes", () => {
+  for (const [roles, name, is] of [[["admin"], "a", true], [["submit"], "a", true], [["submit:order"], "order", true], [["submit:order"], "orders", false], [["submit:or*"], "orders", true],
+    [["submit:*"], "a", true], [["read:order"], "order", false], [["submitter:order"], "order", false], [[], "order", false]] as const) {
+    assert.equal(allowsFor([...roles], "submit", name), is, `${roles} ${name}`);
+  }
 });

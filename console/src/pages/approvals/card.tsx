@@ -4,7 +4,7 @@ import { call, Problem, taskPath } from "../../api/client.ts";
 import { useResource } from "../../api/resource.ts";
 import type { Approval, Task } from "../../api/types.ts";
 import { announce } from "../../app/announce.ts";
-import { allows, session } from "../../app/session.ts";
+import { allowsFor, session } from "../../app/session.ts";
 import { Age, Button, Id, Loading, Moment, now, Tags, Text } from "../../ui/basics.tsx";
 import { time } from "../../ui/format.ts";
 import { Icon, StateSign } from "../../ui/icons.tsx";
@@ -14,7 +14,7 @@ const SOON = 3_600_000;
 
 export function ApprovalCard({ a, onDecided }: { a: Approval; onDecided: () => void }) {
   const roles = session.value?.roles ?? [];
-  const mayRead = allows(roles, "read") || allows(roles, `read:${a.workflow}`);
+  const mayRead = allowsFor(roles, "read", a.workflow);
   const isMine = a.waits_for_you;
   const [isOpen, setOpen] = useState(isMine);
   return (

@@ -1,7 +1,7 @@
 // Is the installation well, and if not, what is wrong: what needs a person comes first, then the figures.
 import { useMemo } from "preact/hooks";
 import { useResource } from "../../api/resource.ts";
-import { useStream } from "../../api/stream.ts";
+import { PACE, useSoon, useStream } from "../../api/stream.ts";
 import type { AlertPage, AgentList, NodeList, Overview, Stats } from "../../api/types.ts";
 import { Age, Empty, Loading, now, Panel, Shown, Text } from "../../ui/basics.tsx";
 import { Chart } from "../../ui/chart.tsx";
@@ -17,7 +17,8 @@ export default function OverviewPage() {
   const alerts = useResource<AlertPage>("/v1/alerts?state=open&limit=50", 10_000);
   const agents = useResource<AgentList>("/v1/agents", 10_000);
   const nodes = useResource<NodeList>("/v1/nodes", 10_000);
-  useStream("/v1/events?state=error", { onRefused: stats.reload, on: { task: () => { stats.reload(); alerts.reload(); } } });
+  const lookSoon = useSoon(() => { stats.reload(); alerts.reload(); });
+  useStream(`/v1/events?${new URLSearchParams({ ...PACE, state: "error" })}`, { onRefused: stats.reload, on: { task: lookSoon, gap: lookSoon } });
   const found = stats.data && concerns({ stats: stats.data, alerts: alerts.data, agents: agents.data, nodes: nodes.data });
   return (
     <div class="page overview">

@@ -2,6 +2,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { call, Problem, taskPath, withQuery } from "../../api/client.ts";
 import type { ItemPage, Step, Task } from "../../api/types.ts";
+import { stepsFor, VERBS, type Arguments, type VerbName } from "../../actions/verbs.ts";
+import { can } from "../../app/session.ts";
 import { Age, Button, Failed, State, Text, useWidth } from "../../ui/basics.tsx";
 import { count, plural } from "../../ui/format.ts";
 import { StateSign } from "../../ui/icons.tsx";
@@ -60,7 +62,9 @@ function useCells(task: Task, step: Step) {
 
 const KINDS = ["completed", "failed", "skipped", "undone"] as const;
 
-export function Items({ task, step }: { task: Task; step: Step }) {
+type Act = (verb: VerbName, given: Arguments) => void;
+
+export function Items({ task, step, onAct }: { task: Task; step: Step; onAct: Act }) {
   const items = step.items as NonNullable<Step["items"]>;
   const { cells, problem } = useCells(task, step);
   const [open, setOpen] = useState<number | null>(null);
@@ -99,21 +103,30 @@ export function Items({ task, step }: { task: Task; step: Step }) {
           </div>
         )}</Windowed>
       </div>
-      {open !== null && <Item key={open} task={task.id} step={step.name} n={open} state={cells[open]?.state ?? ""} onClose={() => setOpen(null)} />}
+      {open !== null && <Item key={open} task={task} step={step.name} n={open} state={cells[open]?.state ?? ""} onAct={onAct} onClose={() => setOpen(null)} />}
     </div>
   );
 }
 
-function Item({ task, step, n, state, onClose }: { task: string; step: string; n: number; state: string; onClose: () => void }) {
+// The verbs for one item, also for one at rest, which the record of its task does not have.
+function ItemVerbs({ task, item, onAct }: { task: Task; item: Step; onAct: Act }) {
+  const isOpen = !["processed", "compensated"].includes(task.state) && !task.closed_at;
+  if (!isOpen || !can("repair")) return null;
+  const alone = { ...task, steps: [item] } as Task;
+  const verbs = VERBS.filter((v) => v.step !== "no" && stepsFor(v.name, alone).length > 0 && (task.direction === "forward" || v.name === "skip"));
+  return <div class="step-verbs">{verbs.map((v) => <Button key={v.name} title={v.hint} onClick={() => onAct(v.name, { step: item.name, ...(v.value === "input" ? { input: item.input } : {}) })}>{v.label}…</Button>)}</div>;
+}
+
+function Item({ task, step, n, state, onAct, onClose }: { task: Task; step: string; n: number; state: string; onAct: Act; onClose: () => void }) {
   const [item, setItem] = useState<Step | null>(null);
   const [problem, setProblem] = useState<Problem | null>(null);
   useEffect(() => {
     const stop = new AbortController();
     // The cursor of a page of items is the number of its first item.
-    call<ItemPage>(withQuery(`${taskPath(task)}/items`, { step, limit: 1, cursor: n === 0 ? null : String(n) }), { signal: stop.signal })
+    call<ItemPage>(withQuery(`${taskPath(task.id)}/items`, { step, limit: 1, cursor: n === 0 ? null : String(n) }), { signal: stop.signal })
       .then((page) => { setItem(page.items.find((i) => i.item === n) ?? null); setProblem(null); }, (cause) => { if (!stop.signal.aborted) setProblem(cause as Problem); });
     return () => stop.abort();
-  }, [task, step, n, state]);
+  }, [task.id, step, n, state, task.operations.at(-1)?.at]);
   return (
     <div class="item-card" role="status">
       <div class="item-head">
@@ -125,6 +138,7 @@ function Item({ task, step, n, state, onClose }: { task: string; step: string; n
       {problem && <Failed problem={problem} />}
       {item && (
         <>
+          <ItemVerbs task={task} item={item} onAct={onAct} />
           {item.error && <p class="note error"><b><Text>{item.error.code}</Text></b> <Text>{item.error.message ?? ""}</Text></p>}
           <p class="muted">{plural(item.attempts.length, "attempt")}{item.attempts.at(-1) && <>, the last began <Age at={item.attempts.at(-1)?.started_at} /></>}</p>
           <Json value={{ input: item.input, output: item.output, attempts: item.attempts }} name={`item ${n}`} />

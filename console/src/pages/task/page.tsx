@@ -23,6 +23,7 @@ const LOOK_AGAIN = 10_000; // while there is no stream
 const WHY_APART = 1000; // a task that changes all the time is not asked why each time
 
 export default function TaskOnePage({ id }: { id: string }) {
+  const [openedAt] = useState(() => Date.now());
   const record = useResource<Task>(taskPath(id), 0);
   const task = record.data;
   const why = useResource<Why>(task ? `${taskPath(id)}/why` : null, 15_000);
@@ -62,7 +63,7 @@ export default function TaskOnePage({ id }: { id: string }) {
     if (record.problem?.status === 404) return <Empty isPage title={`There is no task ${plain(id)}`} icon="search">Check the id, or <a href="/tasks">look in the list</a>. A task of another token is shown only to those who may read it.</Empty>;
     return record.problem ? <Failed problem={record.problem} retry={record.reload} /> : <Loading rows={10} />;
   }
-  return <Shown task={task} why={why} onRecord={(t) => { record.replace(t); why.reload(); }} onReload={() => { record.reload(); why.reload(); }} />;
+  return <Shown task={task} isRead={record.at >= openedAt} why={why} onRecord={(t) => { record.replace(t); why.reload(); }} onReload={() => { record.reload(); why.reload(); }} />;
 }
 
 // What a click shows may be below the window: enough of it is brought up to be read.
@@ -96,13 +97,15 @@ export function firstStep(task: Task): string | null {
     ?? by((s) => s.error !== null) ?? by((s) => s.state === "waiting") ?? task.steps.at(-1)?.name ?? null;
 }
 
-function Shown({ task, why, onRecord, onReload }: {
-  task: Task; why: ReturnType<typeof useResource<Why>>; onRecord: (t: Task) => void; onReload: () => void;
+function Shown({ task, isRead, why, onRecord, onReload }: {
+  task: Task; isRead: boolean /* since the page was opened */; why: ReturnType<typeof useResource<Why>>; onRecord: (t: Task) => void; onReload: () => void;
 }) {
   const [action, setAction] = useState<{ verb: VerbName; given: Arguments } | null>(null);
   const workflow = useResource<Workflow>(`/v1/workflows/${encodeURIComponent(task.workflow)}/versions/${task.version}`);
   const definition: Definition | undefined = useDefinition(workflow.data);
-  const [atFirst] = useState(() => firstStep(task));
+  const chosenFirst = useRef<string | null>(null);
+  if (isRead) chosenFirst.current ??= firstStep(task);
+  const atFirst = chosenFirst.current ?? firstStep(task);
   const wanted = query.value.get("step");
   const step = wanted && task.steps.some((s) => s.name === wanted.split(".")[0]) ? wanted : atFirst;
   const choose = (name: string) => {

@@ -31,7 +31,7 @@ export function StepPanel({ task, step: s, onAct }: { task: Task; step: Step; on
       {s.error && s.error.code !== s.attempts.at(-1)?.error?.code && <p class="note error"><Icon name="warning" /><span><b><Text>{s.error.code}</Text></b>{s.error.message && <>: <Text>{s.error.message}</Text></>}</span></p>}
       {s.approval && <ApprovalFacts step={s} />}
       {s.attempts.length > 0 && <Attempts step={s} />}
-      {s.items && <Items task={task} step={s} />}
+      {s.items && <Items task={task} step={s} onAct={onAct} />}
       <div class="values">
         <Folded name="Input" value={s.input} />
         <Folded name="Output" value={s.output} />

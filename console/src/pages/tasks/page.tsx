@@ -1,7 +1,7 @@
 // The list of tasks: filtered, live, by keyboard, and from a filter to an operation on all of it.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { call, Problem } from "../../api/client.ts";
-import { useStream } from "../../api/stream.ts";
+import { PACE, useSoon, useStream } from "../../api/stream.ts";
 import type { TaskChange, TaskPage, TaskSummary } from "../../api/types.ts";
 import { Bulk } from "../../actions/bulk.tsx";
 import { announce } from "../../app/announce.ts";
@@ -69,11 +69,13 @@ export default function TasksPage() {
   const list = useRef<HTMLDivElement>(null);
   const waiting = useRef<TaskChange[]>([]);
 
-  // Changes are shown a few times a second, however many there are.
+  // Changes are shown a few times a second, however many there are. Of more than people can follow the server tells no more
+  // than that they are.
+  const lookSoon = useSoon(() => latestLook.current());
   useStream(can("read") ? streamPath(filter) : null, {
     onOpen: () => { if (rows.tasks.length > 0 && scrollY < 200) reload(); },
     onRefused: () => lookAgain(),
-    on: { task: (data) => void waiting.current.push(data as TaskChange), gap: () => reload() },
+    on: { task: (data) => void waiting.current.push(data as TaskChange), gap: lookSoon },
   });
   useEffect(() => {
     const timer = setInterval(() => {
@@ -181,9 +183,9 @@ export default function TasksPage() {
 }
 
 function streamPath(filter: TaskFilter): string {
-  const asked = new URLSearchParams();
+  const asked = new URLSearchParams(PACE);
   if (filter.workflow) asked.set("workflow", filter.workflow);
-  return `/v1/events${asked.size > 0 ? `?${asked}` : ""}`;
+  return `/v1/events?${asked}`;
 }
 
 // Whether a change is of a task that would be in the list, as far as the change says.

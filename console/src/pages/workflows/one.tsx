@@ -6,7 +6,7 @@ import type { Workflow } from "../../api/types.ts";
 import { SubmitForm } from "../../actions/submit.tsx";
 import { useKeys } from "../../app/keys.ts";
 import { navigate, path, query } from "../../app/router.ts";
-import { allows, can, session } from "../../app/session.ts";
+import { allowsFor, can, session } from "../../app/session.ts";
 import { Button, Copy, Empty, Failed, Loading, Panel } from "../../ui/basics.tsx";
 import { count, duration, plural } from "../../ui/format.ts";
 import { Icon } from "../../ui/icons.tsx";
@@ -29,7 +29,7 @@ const number = (text: string | null, highest: number): number | null => {
   return text && Number.isInteger(n) && n >= 1 && n <= highest ? n : null;
 };
 
-const maySubmit = (name: string) => can("submit") || allows(session.value?.roles ?? [], `submit:${name}`);
+const maySubmit = (name: string) => allowsFor(session.value?.roles ?? [], "submit", name);
 
 export default function WorkflowOnePage({ name }: { name: string }) {
   const at = `/v1/workflows/${encodeURIComponent(name)}`;
