@@ -23,6 +23,13 @@ export function Text({ children, class: kind = "" }: { children: string; class?:
   );
 }
 
+// Why somebody did something. An operation on many tasks puts its id before it.
+export function Reason({ text }: { text: string }) {
+  const [, id, reason] = /^operation ([0-9a-f-]{36}): (.*)$/s.exec(text) ?? [];
+  if (!id) return <Text>{text}</Text>;
+  return <><Text>{reason ?? ""}</Text> <a class="muted" href={`/operations/${id}`} title={id}>by an operation</a></>;
+}
+
 export function Moment({ at, withMs = false }: { at: string | null | undefined; withMs?: boolean }) {
   const ms = time(at);
   if (ms === null) return <span class="none">–</span>;

@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { call, Problem, withQuery } from "../../api/client.ts";
 import type { AuditEntry, AuditPage } from "../../api/types.ts";
 import { navigate, query } from "../../app/router.ts";
-import { Age, Button, Empty, Failed, Id, Loading, Moment, Text } from "../../ui/basics.tsx";
+import { Age, Button, Empty, Failed, Id, Loading, Moment, Reason, Text } from "../../ui/basics.tsx";
 import { Folded } from "../../ui/json.tsx";
 
 export default function AuditListPage() {
@@ -46,7 +46,7 @@ export default function AuditListPage() {
               <td><Moment at={e.at} /> <span class="muted"><Age at={e.at} /></span></td>
               <td><Text>{e.actor}</Text></td><td>{e.verb}</td>
               <td>{e.task && <Id id={e.task} href={`/tasks/${encodeURIComponent(e.task)}`} />}{e.step && <span class="muted"> step {e.step}</span>}</td>
-              <td class="wide-cell"><Text>{e.reason ?? ""}</Text>{e.detail && Object.keys(e.detail).length > 0 && <Folded name="Detail" value={e.detail} isOpen={false} />}</td>
+              <td class="wide-cell"><Reason text={e.reason ?? ""} />{e.detail && Object.keys(e.detail).length > 0 && <Folded name="Detail" value={e.detail} isOpen={false} />}</td>
               <td class="muted">{e.address ?? "–"}</td>
             </tr>
           ))}</tbody>

@@ -11,7 +11,8 @@ import { announce } from "../../app/announce.ts";
 import { useKeys } from "../../app/keys.ts";
 import { navigate, path, query } from "../../app/router.ts";
 import { can, session } from "../../app/session.ts";
-import { Age, Copy, Empty, Failed, Length, Loading, Menu, Moment, State, Tags, Text } from "../../ui/basics.tsx";
+import { Age, Copy, Empty, Failed, Length, Loading, Menu, Moment, Panel, State, Tags, Text } from "../../ui/basics.tsx";
+import { InTurn } from "../../ui/in_turn.tsx";
 import { plain } from "../../ui/visible.ts";
 import { Graph, type Definition } from "./graph.tsx";
 import { Records } from "./records.tsx";
@@ -20,6 +21,7 @@ import { TimelinePanel } from "./timeline.tsx";
 import { WhyCard } from "./why.tsx";
 
 const LOOK_AGAIN = 10_000; // while there is no stream
+const LARGE = 100; // steps: with more, one part of the page is drawn after the other
 const WHY_APART = 1000; // a task that changes all the time is not asked why each time
 
 export default function TaskOnePage({ id }: { id: string }) {
@@ -101,7 +103,9 @@ function Shown({ task, why, onRecord, onReload }: {
 }) {
   const [action, setAction] = useState<{ verb: VerbName; given: Arguments } | null>(null);
   const workflow = useResource<Workflow>(`/v1/workflows/${encodeURIComponent(task.workflow)}/versions/${task.version}`);
-  const definition: Definition | undefined = useDefinition(workflow.data);
+  const found: Definition | null | undefined = useDefinition(workflow.data);
+  const definition = found ?? undefined;
+  const isKnown = found !== undefined || workflow.problem !== undefined; // without it the graph would be drawn twice
   const [atFirst] = useState(() => firstStep(task));
   const wanted = query.value.get("step");
   const step = wanted && task.steps.some((s) => s.name === wanted.split(".")[0]) ? wanted : atFirst;
@@ -128,10 +132,12 @@ function Shown({ task, why, onRecord, onReload }: {
       <Facts task={task} />
       <WhyCard why={why} task={task} onAct={act} onChanged={onReload} />
       <div class="task-columns">
-        <Graph task={task} definition={definition} step={step} onStep={choose} />
-        <TimelinePanel task={task} step={step} onStep={choose} />
-        {chosen && <StepPanel task={task} step={chosen} onAct={act} />}
-        <Records task={task} definition={workflow.data} />
+        {isKnown ? <Graph task={task} definition={definition} step={step} onStep={choose} /> : <Panel title="Steps" class="graph-panel"><div class="graph-space-free" /></Panel>}
+        <InTurn isLarge={task.steps.length > LARGE}>
+          <TimelinePanel key="timeline" task={task} step={step} onStep={choose} />
+          {chosen && <StepPanel key="step" task={task} step={chosen} onAct={act} />}
+          <Records key="records" task={task} definition={workflow.data} />
+        </InTurn>
       </div>
       {action && (
         <TaskAction verb={action.verb} given={action.given} task={task} onClose={() => setAction(null)}

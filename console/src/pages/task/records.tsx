@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { useResource } from "../../api/resource.ts";
 import type { MessagePage, Task, TaskPage, Workflow } from "../../api/types.ts";
 import { can } from "../../app/session.ts";
-import { Age, Copy, Empty, Length, Moment, Shown, State, Text } from "../../ui/basics.tsx";
+import { Age, Copy, Empty, Length, Moment, Reason, Shown, State, Text } from "../../ui/basics.tsx";
 import { count } from "../../ui/format.ts";
 import { Folded, Json } from "../../ui/json.tsx";
 import { plain } from "../../ui/visible.ts";
@@ -99,7 +99,7 @@ function History({ task }: { task: Task }) {
     <ol class="history">{[...task.operations].reverse().map((o, n) => (
       <li key={n}>
         <p><b><Text>{o.actor}</Text></b> {o.verb}{o.step && <> of step <span class="id">{o.step}</span></>} <span class="muted"><Moment at={o.at} />, <Age at={o.at} /></span></p>
-        {o.reason && <p class="history-reason"><Text>{o.reason}</Text></p>}
+        {o.reason && <p class="history-reason"><Reason text={o.reason} /></p>}
         {o.detail && Object.keys(o.detail).length > 0 && <Folded name="Detail" value={o.detail} isOpen={false} />}
       </li>
     ))}</ol>

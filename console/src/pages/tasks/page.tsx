@@ -17,7 +17,7 @@ import { rangeOf, Windowed } from "../../ui/window.tsx";
 import { Filters } from "./filters.tsx";
 import { changed, NO_ROWS, ofChosen, partsOf, refreshed, withPage, type Rows } from "./model.ts";
 
-const ROW = 45;
+const ROW = 41;
 const PAGE = 200;
 const LOOK_AGAIN = 10_000;
 
@@ -112,6 +112,7 @@ export default function TasksPage() {
     const top = (list.current?.getBoundingClientRect().top ?? 0) + next * ROW;
     if (top < 140) scrollBy(0, top - 140);
     else if (top + ROW > innerHeight - 20) scrollBy(0, top + ROW - innerHeight + 20);
+    requestAnimationFrame(() => list.current?.querySelector<HTMLElement>(`[aria-rowindex="${next + 1}"] a.id`)?.focus({ preventScroll: true }));
     const task = rows.tasks[next];
     if (task) announce(`${task.id}, ${task.state}`);
   };
@@ -156,7 +157,7 @@ export default function TasksPage() {
           <span role="columnheader" class="c-id">Task</span>
           <span role="columnheader" class="c-workflow">Workflow</span>
           <span role="columnheader" class="c-tags">Tags</span>
-          <span role="columnheader" class="c-waits">Waits for</span>
+          <span role="columnheader" class="c-waits">Detail</span>
           <span role="columnheader" class="c-took">Took</span>
           <span role="columnheader" class="c-at">Submitted</span>
           {rows.fresh.size > 0 && <span role="cell" class="c-fresh"><button type="button" class="fresh" onClick={() => { reload(); scrollTo(0, 0); }}>{plural(rows.fresh.size, "new task")}: show</button></span>}
@@ -199,20 +200,32 @@ function Row({ task, isAt, isChosen, onChoose, tagHref, n }: {
   task: TaskSummary; tagHref: (key: string, value: string) => string; isAt: boolean; isChosen: boolean; onChoose: ((id: string) => void) | null; n: number;
 }) {
   const note = task.closed_at ? "closed" : task.paused_at ? "paused" : undefined;
-  const waits = task.waiting_for ? waitingFor(task.waiting_for) : task.failure_count > 0 ? plural(task.failure_count, "failure") : "";
+  const waits = task.waiting_for ? `waits for ${waitingFor(task.waiting_for)}` : task.failure_count > 0 ? plural(task.failure_count, "failure") : "";
   const href = `/tasks/${encodeURIComponent(task.id)}`;
   return (
     <div class={`task-row ${isAt ? "at" : ""} ${isChosen ? "chosen" : ""}`} role="row" aria-rowindex={n + 1}
       onClick={(e) => { if (!(e.target as Element).closest("a, input, button") && !getSelection()?.toString()) navigate(href); }}>
       {onChoose && <span role="cell" class="c-choose"><input type="checkbox" aria-label={`Choose ${task.id}`} checked={isChosen} onChange={() => onChoose(task.id)} /></span>}
       <span role="cell" class="c-state"><State state={task.state} note={note} /></span>
-      <span role="cell" class="c-id"><a class="id" href={href} title={task.id}>{plain(task.id)}</a></span>
+      <span role="cell" class="c-id"><TaskLink id={task.id} href={href} /></span>
       <span role="cell" class="c-workflow">{task.workflow} <span class="muted">v{task.version}</span></span>
       <span role="cell" class="c-tags"><Tags tags={task.tags} hrefOf={tagHref} /></span>
       <span role="cell" class="c-waits muted"><Text>{waits}</Text></span>
       <span role="cell" class="c-took"><Length from={task.submitted_at} to={task.ended_at} /></span>
       <span role="cell" class="c-at muted"><Age at={task.submitted_at} /></span>
     </div>
+  );
+}
+
+const TAIL = 8;
+
+// Ids of a family, or of one day, differ at their end: a long one is cut before that.
+function TaskLink({ id, href }: { id: string; href: string }) {
+  const text = plain(id);
+  return (
+    <a class="id" href={href} title={id}>
+      {text.length <= 20 ? text : <span class="cut"><span class="cut-head">{text.slice(0, -TAIL)}</span><span class="cut-tail">{text.slice(-TAIL)}</span></span>}
+    </a>
   );
 }
 
