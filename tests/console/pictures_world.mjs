@@ -10,6 +10,7 @@ import { caller, startAgent, startServer } from "./world.mjs";
 const BEGIN = "2026-10-14 07:00:00"; // UTC, when the server starts
 const MINUTES = 66; // that pass before the pictures
 const SPEED = 40;
+const RECEIVER = 7480; // the port of who is told of tasks: it is in the pictures
 
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 
@@ -32,7 +33,7 @@ export function clock(folder) {
   return {
     env: { LD_PRELOAD: lib, FAKETIME_TIMESTAMP_FILE: file, FAKETIME_NO_CACHE: "1", TZ: "UTC" },
     hurry: () => { writeFileSync(file, `@${BEGIN} x${SPEED}\n`); started = Date.now(); },
-    slow: (now) => { offset = Math.round((now - Date.now()) / 1000); writeFileSync(file, `${offset < 0 ? "" : "+"}${offset}\n`); },
+    slow: (now) => { offset = Math.round((now - Date.now()) / 1000); writeFileSync(file, `${offset < 0 ? "" : "+"}${offset} x1\n`); },
     now: () => (offset === null ? begin + (Date.now() - started) * SPEED : Date.now() + offset * 1000),
     file,
   };
@@ -61,7 +62,7 @@ steps:
 const WORKFLOWS = {
   order: {
     intact: 1, workflow: "order", complete_by: "4h",
-    inputs: { sku: { required: true }, quantity: { required: true }, customer: { required: true } },
+    inputs: { sku: { type: "string", required: true }, quantity: { type: "integer", required: true }, customer: { type: "string", required: true }, card: { type: "string", required: true }, city: { type: "string", required: true } },
     steps: [
       { name: "reserve", agent: "stock", action: "reserve", undo: undo("release") },
       { name: "charge", agent: "bank", action: "charge", after: ["reserve"], undo: undo("refund"), complete_by: "2m", retry: { attempts: 4, wait: "4s" } },
@@ -136,32 +137,42 @@ const WORKFLOWS = {
   },
 };
 
-const declined = { error: { code: "declined", message: "the issuer declined the card (51: insufficient funds)", retryable: false } };
 const unavailable = (what) => ({ error: { code: "unavailable", message: `503 Service Unavailable from ${what}`, retryable: true } });
 
-// What the services of the shop answer, from the input of the task alone.
+// What the services of the shop answer: it depends on the card, the city and the account, as in a shop.
 function answers(time) {
   const chance = dice(7);
   const took = { charge: 3200, transfer: 5200, label: 1500, ship: 6400, pack: 8000, dump: 60_000, order: 2600, reserve: 700, collect: 20_000 };
   return async (request, beat) => {
     const input = request.input && typeof request.input === "object" ? request.input : {};
-    const whole = input.input ?? input; // an undo is given input and output of its step
-    const of = (name) => whole[name] === request.step;
+    const { card = "", city = "", iban = "", to = "", quantity = 1, sku = "" } = input.input ?? input; // an undo has input and output of its step
+    const fails = (code, message, more = {}) => ({ error: { code, message, retryable: false, ...more } });
     const ms = (took[request.action] ?? 900) * (0.5 + chance() + (chance() < 0.04 ? 4 : 0));
     await sleep(ms / time.pace());
-    if (request.direction === "undo") return whole.stuck ? { error: { code: "account-closed", message: "the account to refund is closed", retryable: false } } : { output: { undone: request.step } };
-    if (of("declined")) return declined;
-    if (of("lost")) return { error: { code: "connection-lost", message: "the connection to the carrier broke before its answer", retryable: false, effect: "unknown" } };
-    if (of("down")) return unavailable("the bank");
-    if (of("flaky") && request.attempt < 3) return unavailable("the bank");
-    if (of("broken")) return { error: { code: "bad-iban", message: "IBAN DE00 5001 0517 5407 3249 31 has wrong check digits", retryable: false } };
-    if (request.agent === "search" || request.action === "push") return unavailable("search-1.internal");
-    if (request.action === "order" && input.n % 83 === 40) return { error: { code: "discontinued", message: `${input.sku} is not made any more`, retryable: false } };
-    if (of("hang")) {
-      for (let part = 1; part <= 480; part += 1) {
-        await sleep(4000 / Math.min(time.pace(), 10));
-        await beat({ part, of: 480 }, `table ${part} of 480`);
-      }
+    if (request.direction === "undo") {
+      if (request.step === "charge" && card === "tok_closed_0077") return fails("account-closed", "the account to refund is closed");
+      return { output: { undone: request.step } };
+    }
+    switch (request.step) {
+      case "charge":
+        if (card === "tok_empty_9995") return fails("declined", "the issuer declined the card (51: insufficient funds)");
+        if (card === "tok_slow_0341" && request.attempt < 3) return unavailable("the bank");
+        break;
+      case "pack": if (quantity > 20) return fails("out-of-stock", `the shelf has 12 of ${sku}, not ${quantity}`); break;
+      case "ship": if (city === "Longyearbyen") return fails("connection-lost", "the connection to the carrier broke before its answer", { effect: "unknown" }); break;
+      case "collect": if (to === "Kassel") return fails("connection-lost", "the connection to the depot broke before its answer", { effect: "unknown" }); break;
+      case "transfer":
+        if (iban.startsWith("DE00")) return fails("bad-iban", `IBAN ${iban} has wrong check digits`);
+        if (iban.startsWith("IT60")) return unavailable("the bank");
+        break;
+      case "push": return unavailable("search-1.internal");
+      case "dump":
+        for (let part = 1; part <= 480 && request.task === "export-tuesday"; part += 1) {
+          await sleep(4000 / Math.min(time.pace(), 10));
+          await beat({ part, of: 480 }, `table ${part} of 480`);
+        }
+        break;
+      default: if (request.action === "order" && input.n % 83 === 40) return fails("discontinued", `${sku} is not made any more`);
     }
     const number = 10_000 + Math.floor(chance() * 89_999);
     return { output: { charge: { receipt: `ch_${number}`, amount: "€ 48.20" }, ship: { parcel: `JD0140${number}`, carrier: "DHL" }, label: { label: `L-${number}` } }[request.action] ?? { reference: `${request.action}-${number}` } };
@@ -198,11 +209,13 @@ async function definitions(call) {
   await schedule({ schedule: "quarter-end", workflow: "close-books", at: ["2027-01-01T05:00:00Z", "2027-04-01T04:00:00Z"] });
 }
 
+const sold = (rest) => ({ sku: "wall-clock", quantity: 1, customer: "P. Silva", card: "tok_visa_4242", city: "Porto", ...rest });
+
 function order(n, chance) {
-  const input = { sku: GOODS[Math.floor(chance() * GOODS.length)], quantity: 1 + Math.floor(chance() * 3), customer: CUSTOMERS[Math.floor(chance() * CUSTOMERS.length)] };
-  if (n % 17 === 9) input.declined = "charge";
-  if (n % 13 === 4) input.flaky = "charge";
-  return { workflow: "order", id: `order-${48_200 + n}`, tags: { shop: SHOPS[Math.floor(chance() * 3)], channel: chance() < 0.7 ? "web" : "app" }, input };
+  const any = (list) => list[Math.floor(chance() * list.length)];
+  const card = n % 17 === 9 ? "tok_empty_9995" : n % 13 === 4 ? "tok_slow_0341" : "tok_visa_4242";
+  const input = sold({ sku: any(GOODS), quantity: 1 + Math.floor(chance() * 3), customer: any(CUSTOMERS), card, city: any(["Rome", "Berlin", "Oslo", "Pisa", "Kiel"]) });
+  return { workflow: "order", id: `order-${48_200 + n}`, tags: { shop: any(SHOPS), channel: chance() < 0.7 ? "web" : "app" }, input };
 }
 
 // Orders come as they do in a shop: few at seven, many at nine.
@@ -230,23 +243,23 @@ const EVENTS = {
     await submit(call, "trial", "trial-ogbs", { plan: "team" }, { tags: { plan: "team" } });
     await submit(call, "restock", "restock-autumn", { lines: Array.from({ length: 640 }, (_, n) => ({ sku: `${GOODS[n % GOODS.length]}-${n}` })) });
   },
-  6: async (call) => submit(call, "delivery", "delivery-311", { parcels: [{ to: "Turin" }, { to: "Bergen" }, { to: "Kassel", lost: "collect" }, { to: "Pisa" }] }, { tags: { route: "north" } }),
+  6: async (call) => submit(call, "delivery", "delivery-311", { parcels: [{ to: "Turin" }, { to: "Bergen" }, { to: "Kassel" }, { to: "Pisa" }] }, { tags: { route: "north" } }),
   12: async (call) => {
     for (const [n, amount, sku] of [[901, "€ 1,240.00", "oak-desk"], [902, "€ 86.00", "desk-lamp"], [903, "€ 412.50", "office-chair"]])
       await submit(call, "refund", `refund-${n}`, { amount, sku, customer: CUSTOMERS[n % 8], order: `order-4${n}7`, why: "arrived damaged", photos: 3 }, { tags: { shop: "rome" } });
   },
-  20: async (call) => { for (let n = 1; n <= 3; n += 1) await submit(call, "payout", `payout-${610 + n}`, { seller: CUSTOMERS[n], iban: "DE00 5001 0517 5407 3249 31", amount: `€ ${n}20.00`, broken: "transfer" }, { tags: { desk: "north" } }); },
-  26: async (call) => submit(call, "order", "order-48000", { sku: "oak-desk", quantity: 1, customer: "S. Novak", stuck: true, lost: "ship" }, { tags: { shop: "rome", channel: "web" } }),
+  20: async (call) => { for (let n = 1; n <= 3; n += 1) await submit(call, "payout", `payout-${610 + n}`, { seller: CUSTOMERS[n], iban: "DE00 5001 0517 5407 3249 31", amount: `€ ${n}20.00` }, { tags: { desk: "north" } }); },
+  26: async (call) => submit(call, "order", "order-48000", sold({ sku: "oak-desk", customer: "S. Novak", city: "Longyearbyen" }), { tags: { shop: "rome", channel: "web" } }),
   30: async (call) => {
     await reason(call, "payout-611", "correct", "the seller gave a new IBAN by telephone", { step: "transfer", input: { seller: "J. Lindqvist", iban: "DE89 3704 0044 0532 0130 00", amount: "€ 120.00" } });
     await reason(call, "payout-611", "retry", "the seller gave a new IBAN by telephone");
   },
-  34: async (call) => { for (let n = 0; n < 9; n += 1) await submit(call, "payout", `payout-${640 + n}`, { seller: CUSTOMERS[n % 8], iban: "IT60 X054 2811 1010 0000 0123 456", amount: `€ ${40 + n * 7}.00`, down: "transfer" }, { tags: { desk: "south" } }); },
-  40: async (call) => submit(call, "export", "export-tuesday", { tables: "all", hang: "dump" }),
-  48: async (call) => submit(call, "order", "order-48001", { sku: "rug-blue", quantity: 2, customer: "A. Rossi", stuck: true, declined: "pack" }, { tags: { shop: "oslo", channel: "app" } }),
+  34: async (call) => { for (let n = 0; n < 9; n += 1) await submit(call, "payout", `payout-${640 + n}`, { seller: CUSTOMERS[n % 8], iban: "IT60 X054 2811 1010 0000 0123 456", amount: `€ ${40 + n * 7}.00` }, { tags: { desk: "south" } }); },
+  40: async (call) => submit(call, "export", "export-tuesday", { tables: "all" }),
+  48: async (call) => submit(call, "order", "order-48001", sold({ sku: "rug-blue", quantity: 40, customer: "A. Rossi", card: "tok_closed_0077", city: "Rome" }), { tags: { shop: "oslo", channel: "app" } }),
   50: async (call) => { for (let n = 1; n <= 30; n += 1) await submit(call, "catalogue-sync", `sync-${n}`, { from: n * 500 }); },
   56: async (call) => {
-    for (let n = 1; n <= 3; n += 1) await submit(call, "order", `order-4801${n}`, { sku: "wall-clock", quantity: 1, customer: "P. Silva" }, { reply_to: { to: `${receiver.url}/${n === 3 ? "gone" : "hook"}`, events: "all" }, tags: { shop: "berlin", channel: "web" } });
+    for (let n = 1; n <= 3; n += 1) await submit(call, "order", `order-4801${n}`, sold({}), { reply_to: { to: `${receiver.url}/${n === 3 ? "gone" : "hook"}`, events: "all" }, tags: { shop: "berlin", channel: "web" } });
     await submit(call, "close-books", "close-books-again", { day: "2026-10-13" });
   },
 };
@@ -261,7 +274,7 @@ async function leftovers(call, asBob) {
   const start = (verb, filter, why, more = {}) => asBob("POST", "/v1/operations", { verb, filter, reason: why, ...more });
   await start("pause", { workflow: "trial" }, "prices change on Thursday");
   await start("resume", { workflow: "trial", paused: true }, "prices are final");
-  await start("retry", { workflow: "payout", state: "error" }, "the bank is back (INC-2231)", { rate: "2/m" });
+  await start("retry", { workflow: "payout", state: "error" }, "the bank is back (INC-2231)");
   await asBob("POST", "/v1/approvals/refund-902/allow/approve", { comment: "photos show the broken glass" });
   await asBob("PUT", "/v1/agents/carrier", { limits: { concurrency: 20, rate: "50/s" }, breaker: { enabled: true } });
   await reason(asBob, "delivery-311@parcel.2", "retry", "the depot confirms that nothing was collected", { step: "collect" }).catch(() => {});
@@ -273,8 +286,17 @@ async function leftovers(call, asBob) {
 
 const AGENTS = [["stock", 3], ["bank", 2], ["carrier", 2], ["mail", 1], ["archive", 1], ["supplier", 1], ["search", 2], ["crm", 1]];
 
+async function history({ url, call }, time) {
+  const tokens = await people(call);
+  await definitions(call);
+  await morning(call, time, MINUTES - 4);
+  await leftovers(call, caller(url, tokens.bob));
+  await sleep(4 * 60_000 / SPEED);
+  return tokens;
+}
+
 export async function startPictures(intact, folder) {
-  receiver = await startReceiver();
+  receiver = await startReceiver(RECEIVER);
   const time = clock(folder);
   time.hurry();
   const server = await startServer(intact, folder, { args: ["--config", configuration(folder, receiver.url)], env: time.env });
@@ -282,12 +304,7 @@ export async function startPictures(intact, folder) {
   let pace = SPEED;
   const answer = answers({ pace: () => pace });
   const agents = AGENTS.flatMap(([name, many]) => Array.from({ length: many }, (_, n) => startAgent(server.call, name, { instance: `${name}-${n + 1}`, places: 25, answer, idle: "8s" })));
-  const tokens = await people(server.call);
-  await definitions(server.call);
-  await morning(server.call, time, MINUTES - 4);
-  const { url, call } = server;
-  await leftovers(call, caller(url, tokens.bob));
-  await sleep(4 * 60_000 / SPEED);
+  const tokens = await history(server, time).catch(async (failure) => { await server.stop(); throw failure; });
   time.slow(time.now());
   pace = 1;
   const stop = async () => {

@@ -102,12 +102,12 @@ function Sessions({ list, onChange }: { list: SignedIn[]; onChange: () => void }
   if (list.length === 0) return <Empty title="No browser is signed in" icon="access" />;
   return (
     <>
-      <div class="table-wrap"><table class="table">
+      <div class="table-wrap"><table class="table stacks">
         <thead><tr><th>Token</th><th>From</th><th>Since</th><th>Until</th><th><span class="off-screen">Actions</span></th></tr></thead>
         <tbody>{list.map((s) => (
           <tr key={s.id}>
             <td><span class="id"><Text>{s.token}</Text></span> {s.current && <span class="chip">this browser</span>}</td>
-            <td class="wide-cell"><Text>{s.address}</Text></td><td><Moment at={s.created_at} /> <span class="muted"><Age at={s.created_at} /></span></td><td><Age at={s.expires_at} /></td>
+            <td data-label="From" class="wide-cell"><Text>{s.address}</Text></td><td data-label="Since"><Moment at={s.created_at} /> <span class="muted"><Age at={s.created_at} /></span></td><td data-label="Until"><Age at={s.expires_at} /></td>
             <td>{s.current ? <Button kind="quiet" onClick={() => void signOut()}>Sign out</Button> : <Button kind="quiet" onClick={() => setEnds(s)}>End…</Button>}</td>
           </tr>
         ))}</tbody>

@@ -84,15 +84,15 @@ function Limits({ a: { limits } }: { a: Agent }) {
 
 function InstanceTable({ agent, instances }: { agent: string; instances: Agent["instances"] }) {
   return (
-    <div class="table-wrap"><table class="table" aria-label={`Instances of ${agent}`}>
+    <div class="table-wrap"><table class="table stacks" aria-label={`Instances of ${agent}`}>
       <thead><tr><th>Instance</th><th>Health</th><th class="number">Attempts</th><th class="number">Asks for</th><th class="number">Failed lately</th><th>Seen</th><th>Heartbeat</th></tr></thead>
       <tbody>{instances.slice(0, SHOWN).map((i) => (
         <tr key={i.instance}>
           <td class="id"><Text>{i.instance}</Text></td>
           <td><span class={`state s-${HEALTH[i.health]}`}><StateSign state={HEALTH[i.health]} />{i.health}</span>{i.trial_at && <span class="muted"> tried again <Age at={i.trial_at} /></span>}</td>
-          <td class="number">{count(i.open_attempts)}</td>
-          <td class="number">{count(i.places)}{i.health !== "good" && <span class="muted"> ({count(i.places_given)} given)</span>}</td>
-          <td class="number">{i.failures} %</td><td class="muted"><Age at={i.seen_at} /></td><td class="muted"><Age at={i.heartbeat_at} /></td>
+          <td data-label="Attempts" class="number">{count(i.open_attempts)}</td>
+          <td data-label="Asks for" class="number">{count(i.places)}{i.health !== "good" && <span class="muted"> ({count(i.places_given)} given)</span>}</td>
+          <td data-label="Failed lately" class="number">{i.failures} %</td><td data-label="Seen" class="muted"><Age at={i.seen_at} /></td><td data-label="Heartbeat" class="muted"><Age at={i.heartbeat_at} /></td>
         </tr>
       ))}</tbody>
     </table>{instances.length > SHOWN && <p class="muted">and {plural(instances.length - SHOWN, "more instance")}</p>}</div>

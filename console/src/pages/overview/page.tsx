@@ -118,7 +118,7 @@ function LastHour({ overview }: { overview: ReturnType<typeof useResource<Overvi
   return (
     <div class="columns">
       <Panel title="Tasks a minute" aside={<span class="muted">last hour</span>}>
-        {overview.data && series.length > 1 ? <Chart name="Tasks a minute in the last hour" times={times} lines={rates} format={(v) => count(Math.round(v))} />
+        {overview.data && series.length > 1 ? <Chart isWhole name="Tasks a minute in the last hour" times={times} lines={rates} format={(v) => count(Math.round(v))} />
           : <div class="chart-space">{overview.data ? <Empty title="Nothing is recorded yet" icon="clock">The server has just started.</Empty> : overview.problem ? <Empty title={overview.problem.title} /> : <Loading rows={2} />}</div>}
       </Panel>
       <Panel title="From submission to end" aside={<span class="muted">last hour</span>}>

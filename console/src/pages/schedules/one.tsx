@@ -128,12 +128,12 @@ function Runs({ page, name }: { page: TaskPage; name: string }) {
   const runs = page.tasks.filter((t) => t.id.startsWith(`${name}@`)).slice(0, 25);
   if (runs.length === 0) return <Empty title="No run is among the newest 500 tasks of the workflow" icon="tasks" />;
   return (
-    <div class="table-wrap"><table class="table">
+    <div class="table-wrap"><table class="table stacks">
       <thead><tr><th>Run</th><th>State</th><th>Submitted</th><th class="number">Took</th></tr></thead>
       <tbody>{runs.map((t) => (
         <tr key={t.id}>
           <td class="wide-cell"><Id id={t.id} href={`/tasks/${encodeURIComponent(t.id)}`} /></td>
-          <td><State state={t.state} note={t.closed_at ? "closed" : undefined} /></td><td><Moment at={t.submitted_at} /> <span class="muted"><Age at={t.submitted_at} /></span></td><td class="number"><Length from={t.submitted_at} to={t.ended_at} /></td>
+          <td><State state={t.state} note={t.closed_at ? "closed" : undefined} /></td><td><Moment at={t.submitted_at} /> <span class="muted"><Age at={t.submitted_at} /></span></td><td data-label="Took" class="number"><Length from={t.submitted_at} to={t.ended_at} /></td>
         </tr>
       ))}</tbody>
     </table></div>

@@ -7,7 +7,7 @@ import { Icon, StateSign } from "../../ui/icons.tsx";
 import { BOX, graphOf, layout, type Box, type Layout } from "../../ui/layout.ts";
 
 export interface Definition {
-  steps?: { name: string; after?: string[] | null; undo?: unknown; pivot?: boolean; on_undo?: unknown }[];
+  steps?: { name: string; after?: string[] | null; undo?: unknown; pivot?: boolean; on_undo?: unknown; task?: unknown }[];
   on_undo?: { name: string; after?: string[] | null }[];
 }
 

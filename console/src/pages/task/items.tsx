@@ -9,6 +9,8 @@ import { Json } from "../../ui/json.tsx";
 import { Windowed } from "../../ui/window.tsx";
 
 const CELL = 22;
+const ROWS = 14; // with more the grid scrolls by itself
+const FRAME = 26; // its border and its scroll bar
 const PAGE = 500;
 
 // What the grid keeps of an item. The whole item is read when it is opened.
@@ -66,7 +68,8 @@ export function Items({ task, step }: { task: Task; step: Step }) {
   const [open, setOpen] = useState<number | null>(null);
   const [ref, width] = useWidth<HTMLDivElement>();
   const list = useRef<HTMLDivElement>(null);
-  const columns = Math.max(1, Math.floor(width / CELL));
+  const isLong = items.count / Math.max(1, Math.floor(width / CELL)) > ROWS;
+  const columns = Math.max(1, Math.floor((width - (isLong ? FRAME : 0)) / CELL));
   const rows = Math.ceil(items.count / columns);
   const busy = items.begun - items.completed - items.failed - items.skipped - items.undone;
   const move = (by: number) => setOpen((was) => Math.min(Math.max((was ?? 0) + by, 0), items.count - 1));
@@ -88,7 +91,7 @@ export function Items({ task, step }: { task: Task; step: Step }) {
       </div>
       {problem && <Failed problem={problem} />}
       <div ref={ref} tabIndex={0} role="group" aria-label={`Items of ${step.name}: arrows choose one`} onKeyDown={onKey}>
-        <Windowed list={list} row={CELL} total={width > 0 ? rows : 0} ownScroll={rows > 14} class={`item-grid ${rows > 14 ? "long" : ""}`}>{(row) => (
+        <Windowed list={list} row={CELL} total={width > 0 ? rows : 0} ownScroll={isLong} class={`item-grid ${isLong ? "long" : ""}`}>{(row) => (
           <div class="item-line" key={row}>
             {Array.from({ length: Math.min(columns, items.count - row * columns) }, (_, c) => {
               const n = row * columns + c;

@@ -105,6 +105,7 @@ function Shown({ task, why, onRecord, onReload }: {
   const workflow = useResource<Workflow>(`/v1/workflows/${encodeURIComponent(task.workflow)}/versions/${task.version}`);
   const found: Definition | null | undefined = useDefinition(workflow.data);
   const definition = found ?? undefined;
+  const hasChildren = task.steps.some((s) => s.kind === "task" || s.workflow) || definition?.steps?.some((s) => s.task) === true;
   const isKnown = found !== undefined || workflow.problem !== undefined; // without it the graph would be drawn twice
   const [atFirst] = useState(() => firstStep(task));
   const wanted = query.value.get("step");
@@ -136,7 +137,7 @@ function Shown({ task, why, onRecord, onReload }: {
         <InTurn isLarge={task.steps.length > LARGE}>
           <TimelinePanel key="timeline" task={task} step={step} onStep={choose} />
           {chosen && <StepPanel key="step" task={task} step={chosen} onAct={act} />}
-          <Records key="records" task={task} definition={workflow.data} />
+          <Records key="records" task={task} definition={workflow.data} hasChildren={hasChildren} />
         </InTurn>
       </div>
       {action && (
@@ -152,10 +153,10 @@ function Facts({ task }: { task: Task }) {
     <dl class="facts-line">
       <div><dt>workflow</dt><dd><a href={`/workflows/${encodeURIComponent(task.workflow)}?version=${task.version}`}>{task.workflow}</a> <span class="muted">v{task.version}</span></dd></div>
       <div><dt>submitted</dt><dd><Moment at={task.submitted_at} />{task.owner && <span class="muted"> by <Text>{task.owner}</Text></span>}</dd></div>
-      <div><dt>{task.ended_at ? "took" : "runs for"}</dt><dd><Length from={task.submitted_at} to={task.ended_at} /></dd></div>
+      <div><dt>{task.state === "error" ? "ran for" : task.ended_at ? "took" : "runs for"}</dt><dd><Length from={task.submitted_at} to={task.ended_at} /></dd></div>
       {task.complete_by && <div><dt>complete by</dt><dd><Age at={task.complete_by} /></dd></div>}
       {task.not_before && <div><dt>not before</dt><dd><Moment at={task.not_before} /></dd></div>}
-      <div><dt>direction</dt><dd>{task.direction}</dd></div>
+      {task.state === "error" && task.direction === "undo" && <div><dt>stopped</dt><dd>on the way back</dd></div>}
       {task.lock && <div><dt>lock</dt><dd><Text>{task.lock}</Text></dd></div>}
       {task.tags && Object.keys(task.tags).length > 0 && <div><dt>tags</dt><dd><Tags tags={task.tags} hrefOf={(k, v) => `/tasks?${new URLSearchParams({ [`tag.${k}`]: v })}`} /></dd></div>}
     </dl>

@@ -69,17 +69,17 @@ const SIGNS: Record<string, string> = { open: "running", completed: "completed",
 function Attempts({ step }: { step: Step }) {
   const attempts = [...step.attempts].reverse();
   return (
-    <div class="table-wrap"><table class="table attempts" aria-label={`Attempts of ${step.name}`}>
+    <div class="table-wrap"><table class="table stacks attempts" aria-label={`Attempts of ${step.name}`}>
       <thead><tr><th>Attempt</th><th>Outcome</th><th>Effect</th><th>Began</th><th>Took</th><th>Instance</th></tr></thead>
       {attempts.map((a) => (
         <tbody key={`${a.direction} ${a.attempt} ${a.round ?? 0}`}>
           <tr>
-            <td>{a.direction === "undo" ? "undo " : ""}{a.attempt}{a.round !== undefined && a.round > 1 ? <span class="muted"> of round {a.round}</span> : ""}</td>
+            <td data-label="Attempt">{a.direction === "undo" ? "undo " : ""}{a.attempt}{a.round !== undefined && a.round > 1 ? <span class="muted"> of round {a.round}</span> : ""}</td>
             <td><span class={`state s-${SIGNS[a.outcome]}`}><StateSign state={SIGNS[a.outcome] ?? "waiting"} />{WORDS[a.outcome] ?? a.outcome}</span>{a.spared && <span class="muted" title="The breaker was not closed: this failure does not count"> spared</span>}</td>
-            <td class={a.effect === "unknown" && a.outcome !== "open" ? "s-doubt" : "muted"}>{a.effect}</td>
-            <td><Moment at={a.started_at} withMs /></td>
-            <td><Length from={a.started_at} to={a.ended_at} /></td>
-            <td class="id"><Text>{a.instance}</Text></td>
+            <td data-label="Effect" class={a.effect === "unknown" && a.outcome !== "open" ? "s-doubt" : "muted"}>{a.effect}</td>
+            <td data-label="Began"><Moment at={a.started_at} withMs /></td>
+            <td data-label="Took"><Length from={a.started_at} to={a.ended_at} /></td>
+            <td data-label="Instance" class="id"><Text>{a.instance}</Text></td>
           </tr>
           {(a.error || a.heartbeat_at || (a.tries ?? 0) > 1) && <tr class="said"><td colSpan={6}><Said attempt={a} /></td></tr>}
         </tbody>
