@@ -74,12 +74,24 @@ const setClock = (offset) => {
   };
 };
 
+let cookies;
+
+// One browser is signed in, not one for each picture.
+async function cookiesOf(browser, world) {
+  if (cookies) return cookies;
+  const context = await browser.newContext();
+  await context.request.post(`${world.url}/v1/session`, { headers: { Authorization: `Bearer ${world.tokens.ann}` } });
+  cookies = await context.cookies();
+  await context.close();
+  return cookies;
+}
+
 async function open(browser, world, scheme, width, isSignedOut) {
   const context = await browser.newContext({
     viewport: { ...SIZE, width, ...(width === PHONE ? { height: 844 } : width === LARGE ? { height: 1440 } : {}) }, colorScheme: scheme, reducedMotion: "reduce",
     timezoneId: "Europe/Berlin", locale: "en-GB", ...(width === PHONE ? { deviceScaleFactor: 2 } : {}),
   });
-  if (!isSignedOut) await context.request.post(`${world.url}/v1/session`, { headers: { Authorization: `Bearer ${world.tokens.ann}` } });
+  if (!isSignedOut) await context.addCookies(await cookiesOf(browser, world));
   await context.addInitScript(setClock, world.now() - Date.now());
   return context;
 }

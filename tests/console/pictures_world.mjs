@@ -10,6 +10,7 @@ import { caller, startAgent, startServer } from "./world.mjs";
 const BEGIN = "2026-10-14 07:00:00"; // UTC, when the server starts
 const MINUTES = 66; // that pass before the pictures
 const SPEED = 40;
+const OUTAGE_ENDS = 56; // the minute from which the bank is back
 const RECEIVER = 7480; // the port of who is told of tasks: it is in the pictures
 
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
@@ -34,6 +35,7 @@ export function clock(folder) {
     env: { LD_PRELOAD: lib, FAKETIME_TIMESTAMP_FILE: file, FAKETIME_NO_CACHE: "1", TZ: "UTC" },
     hurry: () => { writeFileSync(file, `@${BEGIN} x${SPEED}\n`); started = Date.now(); },
     slow: (now) => { offset = Math.round((now - Date.now()) / 1000); writeFileSync(file, `${offset < 0 ? "" : "+"}${offset} x1\n`); },
+    minute: 0,
     now: () => (offset === null ? begin + (Date.now() - started) * SPEED : Date.now() + offset * 1000),
     file,
   };
@@ -163,7 +165,7 @@ function answers(time) {
       case "collect": if (to === "Kassel") return fails("connection-lost", "the connection to the depot broke before its answer", { effect: "unknown" }); break;
       case "transfer":
         if (iban.startsWith("DE00")) return fails("bad-iban", `IBAN ${iban} has wrong check digits`);
-        if (iban.startsWith("IT60")) return unavailable("the bank");
+        if (iban.startsWith("IT60") && time.minute < OUTAGE_ENDS) return unavailable("the bank");
         break;
       case "push": return unavailable("search-1.internal");
       case "dump":
@@ -222,16 +224,24 @@ function order(n, chance) {
 async function morning(call, time, minutes) {
   const chance = dice(11);
   let n = 0;
+  time.next = () => { n += 1; return call("POST", "/v1/tasks", order(n, chance)); };
   for (let minute = 0; minute < minutes; minute += 1) {
     const many = Math.round(4 + 3 * Math.sin(minute / 9) + minute / 12 + chance() * 3);
     for (let k = 0; k < many; k += 1) {
-      n += 1;
-      await call("POST", "/v1/tasks", order(n, chance));
+      await time.next();
       await sleep(60_000 / many / SPEED);
     }
     await (EVENTS[minute] ?? (() => {}))(call);
+    time.minute = minute;
   }
-  return n;
+}
+
+// Orders go on while pictures are made.
+async function goOn(time) {
+  while (!time.hasEnded) {
+    await sleep(8000 / time.pace());
+    await time.next().catch(() => {});
+  }
 }
 
 const submit = (call, workflow, id, input, more = {}) => call("POST", "/v1/tasks", { workflow, id, input, ...more });
@@ -266,7 +276,8 @@ const EVENTS = {
 
 let receiver;
 
-async function leftovers(call, asBob) {
+async function leftovers(url, call, bob) {
+  const asBob = caller(url, bob);
   const refused = (source, why, rest) => call("POST", "/v1/submissions/refused", { source, reason: why, ...rest });
   await refused("amqp:orders", "not JSON, at line 1, column 9", { message: "order;48,rug-blue;2;Rossi", message_id: "m-4411" });
   await refused("amqp:orders", "there is no workflow \"oder\"", { submission: { workflow: "oder", id: "order-48020", input: { sku: "desk-lamp", quantity: 1 }, tags: { shop: "rome" } }, message_id: "m-4412" });
@@ -279,6 +290,7 @@ async function leftovers(call, asBob) {
   await asBob("PUT", "/v1/agents/carrier", { limits: { concurrency: 20, rate: "50/s" }, breaker: { enabled: true } });
   await reason(asBob, "delivery-311@parcel.2", "retry", "the depot confirms that nothing was collected", { step: "collect" }).catch(() => {});
   await asBob("POST", "/v1/schedules/quarter-end/pause", { reason: "the auditors choose the date" });
+  await fetch(`${url}/v1/session`, { method: "POST", headers: { Authorization: `Bearer ${bob}` } });
   const { alerts } = await call("GET", "/v1/alerts?state=open");
   const known = alerts.find((a) => a.labels.workflow === "order") ?? alerts[0];
   if (known) await asBob("POST", `/v1/alerts/${encodeURIComponent(known.id)}/acknowledge`, { reason: "asked the carrier, case 77-120" });
@@ -290,7 +302,8 @@ async function history({ url, call }, time) {
   const tokens = await people(call);
   await definitions(call);
   await morning(call, time, MINUTES - 4);
-  await leftovers(call, caller(url, tokens.bob));
+  void goOn(time);
+  await leftovers(url, call, tokens.bob);
   await sleep(4 * 60_000 / SPEED);
   return tokens;
 }
@@ -302,12 +315,14 @@ export async function startPictures(intact, folder) {
   const server = await startServer(intact, folder, { args: ["--config", configuration(folder, receiver.url)], env: time.env });
   time.hurry();
   let pace = SPEED;
-  const answer = answers({ pace: () => pace });
+  time.pace = () => pace;
+  const answer = answers(time);
   const agents = AGENTS.flatMap(([name, many]) => Array.from({ length: many }, (_, n) => startAgent(server.call, name, { instance: `${name}-${n + 1}`, places: 25, answer, idle: "8s" })));
   const tokens = await history(server, time).catch(async (failure) => { await server.stop(); throw failure; });
   time.slow(time.now());
   pace = 1;
   const stop = async () => {
+    time.hasEnded = true;
     await Promise.race([Promise.all(agents.map((a) => a.stop())), sleep(5000)]);
     await server.stop();
     receiver.stop();

@@ -25,9 +25,9 @@ export function Text({ children, class: kind = "" }: { children: string; class?:
 
 // Why somebody did something. An operation on many tasks puts its id before it.
 export function Reason({ text }: { text: string }) {
-  const [, id, reason] = /^operation ([0-9a-f-]{36}): (.*)$/s.exec(text) ?? [];
+  const [, id, reason] = /^(?:operation )?([0-9a-f-]{36})(?:: |, )(.*)$/s.exec(text) ?? [];
   if (!id) return <Text>{text}</Text>;
-  return <><Text>{reason ?? ""}</Text> <a class="muted" href={`/operations/${id}`} title={id}>by an operation</a></>;
+  return <><Text>{reason ?? ""}</Text> <a class="muted" href={`/operations/${id}`} title={id}>{text.startsWith("operation") ? "by an operation" : "the operation"}</a></>;
 }
 
 export function Moment({ at, withMs = false }: { at: string | null | undefined; withMs?: boolean }) {
@@ -140,7 +140,7 @@ export function Panel({ title, aside, children, class: kind = "", id }: {
 }
 
 // Less frequent commands behind one button.
-export function Menu({ label, entries }: { label: string; entries: { label: string; hint?: string; isFinal?: boolean | undefined; act: () => void }[] }) {
+export function Menu({ label, entries, isCompact = false }: { label: string; isCompact?: boolean; entries: { label: string; hint?: string; isFinal?: boolean | undefined; act: () => void }[] }) {
   const [isOpen, setOpen] = useState(false);
   const host = useRef<HTMLDivElement>(null);
   useEffect(() => {
@@ -163,7 +163,8 @@ export function Menu({ label, entries }: { label: string; entries: { label: stri
   };
   return (
     <div class="menu" ref={host} onKeyDown={onKey}>
-      <Button aria-haspopup="menu" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>{label}<Icon name="down" /></Button>
+      {isCompact ? <button type="button" class="icon-button" title={label} aria-label={label} aria-haspopup="menu" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}><Icon name="more" /></button>
+        : <Button aria-haspopup="menu" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>{label}<Icon name="down" /></Button>}
       {isOpen && (
         <div class="menu-list" role="menu" aria-label={label}>
           {entries.map((entry) => (

@@ -45,7 +45,7 @@ export default function AuditListPage() {
             <tr key={n}>
               <td><Moment at={e.at} /> <span class="muted"><Age at={e.at} /></span></td>
               <td data-label="By"><Text>{e.actor}</Text></td><td>{e.verb}</td>
-              <td>{e.task && <Id id={e.task} href={`/tasks/${encodeURIComponent(e.task)}`} />}{e.step && <span class="muted"> step {e.step}</span>}</td>
+              <td class="to-cell">{e.task && <Id id={e.task} href={`/tasks/${encodeURIComponent(e.task)}`} />}{e.step && <span class="muted"> step {e.step}</span>}</td>
               <td class="wide-cell"><Reason text={e.reason ?? ""} />{e.detail && Object.keys(e.detail).length > 0 && <Folded name="Detail" value={e.detail} isOpen={false} />}</td>
               <td class="muted">{e.address ?? "–"}</td>
             </tr>

@@ -33,7 +33,7 @@ export default function SchedulesPage() {
             {schedules.length > 8 && <Search label="Filter by name or workflow" value={wanted} onValue={setWanted} />}
             {shown.length === 0 ? <Empty title="No schedule has this name" icon="search" /> : (
               <div class="table-wrap"><table class="table stacks">
-                <thead><tr><th>Schedule</th><th>Workflow</th><th>State</th><th>Due next</th><th>Latest moment with a task</th><th class="number">Fired</th><th>Without a task</th><th>Open run</th></tr></thead>
+                <thead><tr><th>Schedule</th><th>Workflow</th><th>State</th><th>Due next</th><th>Latest</th><th class="number">Fired</th><th>Without a task</th><th>Open run</th></tr></thead>
                 <tbody>{shown.map((s) => (
                   <tr key={s.name}>
                     <td><a class="id" href={`/schedules/${s.name}`}>{s.name}</a></td>
