@@ -21,7 +21,7 @@ export function AgentCard({ a, waiting, isAt, onAct }: { a: Agent; waiting: Wait
   const [isOpen, setOpen] = useState(isAt || isIll);
   const { used, free } = placesOf(a);
   return (
-    <li class={`panel card ${isAt ? "at" : ""}`}>
+    <li class={`panel card agent-card ${isAt ? "at" : ""}`}>
       <div class="card-head">
         <StateSign state={trouble ? (trouble.grade === "bad" ? "error" : "doubt") : held ? "doubt" : "processed"} />
         <h2 class="id">{a.agent}</h2>

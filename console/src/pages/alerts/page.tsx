@@ -28,7 +28,7 @@ export default function AlertsPage() {
       </div>
       <Shown of={page}>{({ alerts, sinks }) => (
         <>
-          {alerts.length === 0 ? <Empty title={wanted ? `No alert is ${wanted}` : "No alerts"} icon="done" /> : <ul class="cards joined">{alerts.map((a) => <Card key={a.id} a={a} isAt={a.id === open} onKnow={() => setKnown(a)} />)}</ul>}
+          {alerts.length === 0 ? <Empty title={wanted ? `No alert is ${wanted}` : "No alerts"} icon="done" /> : <ul class="cards joined">{[...alerts].sort((a, b) => STATES.indexOf(a.state) - STATES.indexOf(b.state)).map((a) => <Card key={a.id} a={a} isAt={a.id === open} onKnow={() => setKnown(a)} />)}</ul>}
           <Panel title="Sinks"><div class="table-wrap" tabIndex={0} role="group" aria-label="Sinks"><table class="table">
             <thead><tr><th>Sink</th><th class="number">Delivered</th><th class="number">Failed</th><th>Last</th><th>Trouble</th></tr></thead>
             <tbody>{sinks.map((s) => <tr key={s.sink}><td class="wide-cell"><Text>{s.sink}</Text></td><td class="number">{count(s.delivered)}</td><td class="number">{count(s.failed)}</td><td><Age at={s.last_at} /></td><td class="wide-cell"><Text>{s.trouble ?? "–"}</Text></td></tr>)}</tbody>

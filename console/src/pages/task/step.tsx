@@ -1,6 +1,6 @@
 // One step: its attempts, what it was given and gave back, and the verbs for it.
 import type { Attempt, Step, Task } from "../../api/types.ts";
-import { isUndone, stepsFor, VERBS, type Arguments, type VerbName } from "../../actions/verbs.ts";
+import { drawnState, isUndone, stepsFor, VERBS, type Arguments, type VerbName } from "../../actions/verbs.ts";
 import { can } from "../../app/session.ts";
 import { Age, Button, Copy, Id, Length, Moment, Panel, State, Text } from "../../ui/basics.tsx";
 import { count, plural } from "../../ui/format.ts";
@@ -12,7 +12,7 @@ export function StepPanel({ task, step: s, onAct }: { task: Task; step: Step; on
   const isOpen = !["processed", "compensated"].includes(task.state) && !task.closed_at;
   const verbs = isOpen && can("repair") ? VERBS.filter((v) => v.step !== "no" && stepsFor(v.name, task).some((f) => f.name === s.name)) : [];
   return (
-    <Panel class="step-panel" id="step" title={<><span class="muted">Step</span> {s.name}</>} aside={<State state={s.in_doubt ? "doubt" : s.state} note={s.in_doubt ? s.state : undefined} />}>
+    <Panel class="step-panel" id="step" title={<><span class="muted">Step</span> {s.name}</>} aside={<State state={drawnState(s)} note={s.in_doubt ? s.state : undefined} />}>
       {verbs.length > 0 && <div class="step-verbs">{verbs.map((v) => <Button key={v.name} title={v.hint} onClick={() => onAct(v.name, { step: s.name })}>{v.label}…</Button>)}</div>}
       <dl class="facts-line">
         {s.agent && <div><dt>agent</dt><dd><a href={`/agents?agent=${encodeURIComponent(s.agent)}`}>{s.agent}</a></dd></div>}
