@@ -5,7 +5,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { signal } from "@preact/signals";
 import { Problem } from "../api/client.ts";
 import { announce } from "../app/announce.ts";
-import { ago, duration, exact, moment, time } from "./format.ts";
+import { ago, capital, duration, exact, moment, time } from "./format.ts";
 import { Icon, StateSign } from "./icons.tsx";
 import { pieces, plain } from "./visible.ts";
 
@@ -201,13 +201,13 @@ export function Loading({ rows = 4 }: { rows?: number }) {
 
 export function Failed({ problem, retry }: { problem: Problem; retry?: () => void }) {
   if (problem.status === 403) {
-    return <Empty title="Your token may not see this" icon="info"><Text>{problem.detail || problem.title}</Text></Empty>;
+    return <Empty title="Your token may not see this" icon="info"><Text>{capital(problem.detail || problem.title)}</Text></Empty>;
   }
   return (
     <div class="empty failed" role="alert">
       <Icon name="warning" />
       <p class="empty-title">{problem.title}</p>
-      {problem.detail && <p><Text>{problem.detail}</Text></p>}
+      {problem.detail && <p><Text>{capital(problem.detail)}</Text></p>}
       {retry && <Button onClick={retry}>Try again</Button>}
     </div>
   );
