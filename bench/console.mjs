@@ -11,7 +11,7 @@ import { startAgent, startServer, WORKFLOWS } from "../tests/console/world.mjs";
 
 const from = createRequire(`${process.env.BROWSER_HOME}/`);
 const { chromium } = from("playwright-core");
-const ROUNDS = 5;
+const ROUNDS = Number(process.env.ROUNDS ?? 5);
 const ITEMS = 10_000;
 const [intact, folder, ...wanted] = process.argv.slice(2);
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
@@ -106,7 +106,7 @@ const agents = [["stock", 5], ["bank", 5], ["carrier", 5]].map(([name, slow]) =>
 agents.push(startAgent(server.call, "slow", { places: 20, answer: async () => { await sleep(400); return { output: { ok: true } }; } }));
 await fill(server.call);
 const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu"] });
-console.log("middle/worst of 5, ms        content  drawing: longest (cpu) long   acting: longest (cpu) long  elements");
+console.log(`middle/worst of ${ROUNDS}, ms        content  drawing: longest (cpu) long   acting: longest (cpu) long  elements`);
 for (const one of CASES.filter((c) => wanted.length === 0 || wanted.some((w) => c.name.includes(w)))) {
   const rounds = [];
   for (let n = 0; n < ROUNDS; n += 1) rounds.push(await measure(browser, server, one));

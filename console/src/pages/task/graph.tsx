@@ -4,6 +4,7 @@ import type { Step, Task } from "../../api/types.ts";
 import { drawnState, isUndone } from "../../actions/verbs.ts";
 import { GraphPanel, type DrawnLine, type DrawnNode } from "../../ui/graph.tsx";
 import { Icon, StateSign } from "../../ui/icons.tsx";
+import { memo } from "../../ui/memo.tsx";
 import { BOX, graphOf, layout, type Box, type Layout } from "../../ui/layout.ts";
 
 export interface Definition {
@@ -57,7 +58,7 @@ export function Graph({ task, definition, step, onStep }: {
       draw={(n) => {
         const isUndo = n.key.startsWith(UNDO);
         const name = isUndo ? n.key.slice(UNDO.length) : n.key;
-        return <Node key={n.key} step={stepOf(name)} x={n.x} y={n.y} state={n.state} isUndo={isUndo} isAt={step === name} isPivot={!isUndo && pivots.has(name)} onStep={onStep} />;
+        return <Node key={n.key} name={name} more={nodeMore(stepOf(name), isUndo)} x={n.x} y={n.y} state={n.state} isUndo={isUndo} isAt={step === name} isPivot={!isUndo && pivots.has(name)} onStep={onStep} />;
       }}>
       {onUndo.length > 0 && (
         <div class="on-undo"><span class="muted">on undo:</span>{onUndo.map((s) => (
@@ -73,20 +74,18 @@ function stateIn(s: Step, isUndo: boolean): string {
   return isUndone(s) ? forwardState(s) : drawnState(s);
 }
 
-function Node({ step: s, x, y, state, isAt, isPivot, isUndo, onStep }: {
-  step: Step; x: number; y: number; state: string; isAt: boolean; isPivot: boolean; isUndo: boolean; onStep: (name: string) => void;
-}) {
-  return (
+const Node = memo(({ name, more, x, y, state, isAt, isPivot, isUndo, onStep }: {
+  name: string; more: string; x: number; y: number; state: string; isAt: boolean; isPivot: boolean; isUndo: boolean; onStep: (name: string) => void;
+}) => (
     <button type="button" class={`node s-${state} ${isAt ? "at" : ""} ${isUndo ? "undo" : ""}`} aria-pressed={isAt}
-      style={{ left: x - BOX.width / 2, top: y - BOX.height / 2, width: BOX.width, height: BOX.height }} onClick={() => onStep(s.name)}>
+      style={{ left: x - BOX.width / 2, top: y - BOX.height / 2, width: BOX.width, height: BOX.height }} onClick={() => onStep(name)}>
       <StateSign state={state} />
       <span class="node-text">
-        <span class="node-name">{isUndo ? `undo ${s.name}` : s.name}{isPivot && <span class="pivot" title="pivot: after it the task cannot be undone">pivot</span>}</span>
-        <span class="node-more">{nodeMore(s, isUndo)}</span>
+        <span class="node-name">{isUndo ? `undo ${name}` : name}{isPivot && <span class="pivot" title="pivot: after it the task cannot be undone">pivot</span>}</span>
+        <span class="node-more">{more}</span>
       </span>
     </button>
-  );
-}
+));
 
 // How a step that is undone stood before.
 function forwardState(s: Step): string {

@@ -1,5 +1,5 @@
 // One task: why it does not go on and what would mend it, its steps as a graph and in time, and all that is on record.
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Problem, taskPath } from "../../api/client.ts";
 import { useDefinition } from "../../api/definition.ts";
 import { useResource } from "../../api/resource.ts";
@@ -110,10 +110,10 @@ function Shown({ task, why, onRecord, onReload }: {
   const [atFirst] = useState(() => firstStep(task));
   const wanted = query.value.get("step");
   const step = wanted && task.steps.some((s) => s.name === wanted.split(".")[0]) ? wanted : atFirst;
-  const choose = (name: string) => {
+  const choose = useCallback((name: string) => {
     navigate(`${path.value}?step=${encodeURIComponent(name)}`, { replace: true });
     requestAnimationFrame(bringStepIntoView);
-  };
+  }, []);
   const act = (verb: VerbName, given: Arguments) => setAction({ verb, given });
   useKeys({ r: onReload });
   const chosen = useMemo(() => task.steps.flatMap((s) => [s, ...(s.items?.at_work ?? [])]).find((s) => s.name === step), [task, step]);

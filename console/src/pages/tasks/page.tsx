@@ -1,5 +1,5 @@
 // The list of tasks: filtered, live, by keyboard, and from a filter to an operation on all of it.
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { call, Problem } from "../../api/client.ts";
 import { useStream } from "../../api/stream.ts";
 import type { TaskChange, TaskPage, TaskSummary } from "../../api/types.ts";
@@ -11,6 +11,7 @@ import { can } from "../../app/session.ts";
 import { Age, Button, Copy, Empty, Failed, Length, Loading, State, Tags, Text } from "../../ui/basics.tsx";
 import { fromQuery, isEmpty, NO_FILTER, toFlags, toQuery, type TaskFilter } from "../../ui/filter.ts";
 import { count, plural } from "../../ui/format.ts";
+import { memo } from "../../ui/memo.tsx";
 import { commandLine } from "../../ui/shell.ts";
 import { plain } from "../../ui/visible.ts";
 import { rangeOf, Windowed } from "../../ui/window.tsx";
@@ -116,11 +117,11 @@ export default function TasksPage() {
     const task = rows.tasks[next];
     if (task) announce(`${task.id}, ${task.state}`);
   };
-  const choose = (id: string) => setChosen((was) => {
+  const choose = useCallback((id: string) => setChosen((was) => {
     const next = new Set(was);
     if (!next.delete(id)) next.add(id);
     return next;
-  });
+  }), []);
   const current = rows.tasks[at];
   useKeys({
     j: () => move(1), k: () => move(-1), ArrowDown: (e) => { e.preventDefault(); move(1); }, ArrowUp: (e) => { e.preventDefault(); move(-1); },
@@ -129,7 +130,7 @@ export default function TasksPage() {
   });
   useEffect(() => { setAt(-1); setChosen(new Set()); }, [text]);
 
-  const withTag = (key: string, value: string) => `/tasks?${toQuery({ ...filter, tags: [...filter.tags.filter(([k]) => k !== key), [key, value]] })}`;
+  const withTag = useCallback((key: string, value: string) => `/tasks?${toQuery({ ...filter, tags: [...filter.tags.filter(([k]) => k !== key), [key, value]] })}`, [filter]);
   const shownNumber = `${count(rows.tasks.length)}${rows.next ? "+" : ""}`;
   const mayOperate = can("repair");
   return (
@@ -196,9 +197,9 @@ function isNew(change: TaskChange, filter: TaskFilter): boolean {
   return change.revision === 1;
 }
 
-function Row({ task, isAt, isChosen, onChoose, tagHref, n }: {
+const Row = memo(({ task, isAt, isChosen, onChoose, tagHref, n }: {
   task: TaskSummary; tagHref: (key: string, value: string) => string; isAt: boolean; isChosen: boolean; onChoose: ((id: string) => void) | null; n: number;
-}) {
+}) => {
   const note = task.closed_at ? "closed" : task.paused_at ? "paused" : undefined;
   const waits = task.waiting_for ? `waits for ${waitingFor(task.waiting_for)}` : task.failure_count > 0 ? plural(task.failure_count, "failure") : "";
   const href = `/tasks/${encodeURIComponent(task.id)}`;
@@ -215,7 +216,7 @@ function Row({ task, isAt, isChosen, onChoose, tagHref, n }: {
       <span role="cell" class="c-at muted"><Age at={task.submitted_at} /></span>
     </div>
   );
-}
+});
 
 const TAIL = 8;
 
