@@ -26,6 +26,7 @@ const PICTURES = [
   { name: "overview", path: "/", also: [PHONE, LARGE] },
   { name: "tasks", path: "/tasks", also: [PHONE] },
   { name: "tasks-error", path: "/tasks?state=error&closed=false" },
+  { name: "task", path: "/tasks/order-48001" },
   { name: "task-error", path: "/tasks/payout-612", tall: true, also: [PHONE, LARGE] },
   { name: "task-undo", path: "/tasks/order-48001", tall: true },
   { name: "task-running", path: "/tasks/export-tuesday", tall: true },
