@@ -284,7 +284,9 @@ async function leftovers(url, call, bob) {
   await refused("amqp:returns", "the input has no amount", { submission: { workflow: "refund", id: "refund-904", input: { customer: "K. Tanaka" }, priority: 5 }, message_id: "m-4420" });
   const start = (verb, filter, why, more = {}) => asBob("POST", "/v1/operations", { verb, filter, reason: why, ...more });
   await start("pause", { workflow: "trial" }, "prices change on Thursday");
+  await sleep(60_000 / SPEED);
   await start("resume", { workflow: "trial", paused: true }, "prices are final");
+  await start("retry", { workflow: "catalogue-sync" }, "the index of the search was built anew");
   await start("retry", { workflow: "payout", state: "error" }, "the bank is back (INC-2231)");
   await asBob("POST", "/v1/approvals/refund-902/allow/approve", { comment: "photos show the broken glass" });
   await asBob("PUT", "/v1/agents/carrier", { limits: { concurrency: 20, rate: "50/s" }, breaker: { enabled: true } });

@@ -27,6 +27,7 @@ export function AgentCard({ a, waiting, isAt, onAct }: { a: Agent; waiting: Wait
         <h2 class="id">{a.agent}</h2>
         <span class={trouble ? `s-${trouble.grade === "bad" ? "error" : "doubt"} told` : "muted"}>{trouble ? trouble.text : "connected"}</span>
         <span class="card-end">
+          <a class="button quiet" href={`/tasks?agent=${encodeURIComponent(a.agent)}`} title={`Tasks that are at agent ${a.agent}`}>Its tasks</a>
           {instances.length > 0 && <Button kind="quiet" icon={isOpen ? "down" : "right"} aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>{plural(instances.length, "instance")}</Button>}
           <Verbs a={a} onAct={onAct} />
         </span>
@@ -41,7 +42,6 @@ export function AgentCard({ a, waiting, isAt, onAct }: { a: Agent; waiting: Wait
           {a.breaker.until && <span class="muted">, trials <Age at={a.breaker.until} /></span>}{a.breaker.reason && <span class="muted">: <Text>{a.breaker.reason}</Text></span>}
         </dd></div>
         <Limits a={a} />
-        <div><dt>tasks</dt><dd><a href={`/tasks?agent=${encodeURIComponent(a.agent)}`}>those at this agent</a></dd></div>
       </dl>
       {isOpen && instances.length > 0 && <InstanceTable agent={a.agent} instances={instances} />}
     </li>

@@ -13,7 +13,10 @@ export default function NodesPage() {
       <header class="page-head"><h1>Nodes</h1></header>
       <Shown of={list}>{(n) => (
         <>
-          <p class="muted">Installation <span class="id">{n.installation}</span> <Copy text={n.installation} label="Copy the installation's id" />. You talk to node <span class="id">{n.self}</span>.</p>
+          <dl class="facts-line">
+            <div><dt>installation</dt><dd class="id">{n.installation} <Copy text={n.installation} label="Copy the installation's id" /></dd></div>
+            <div><dt>you talk to</dt><dd class="id">{n.self}</dd></div>
+          </dl>
           <div class="table-wrap"><table class="table stacks">
             <thead><tr><th>Node</th><th>State</th><th>Roles</th><th>Address</th><th>Version</th><th>Started</th><th>Lease until</th></tr></thead>
             <tbody>{n.nodes.map((node) => (
