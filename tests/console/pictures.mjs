@@ -142,6 +142,15 @@ async function main() {
   mkdirSync(out, { recursive: true });
   const world = { ...(await readWorld(options, intact, folder)), ...(options.front ? { front: options.front } : {}) };
   const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu", "--hide-scrollbars"] });
+  try {
+    await shootAll(browser, world, out, options);
+  } finally {
+    await browser.close();
+    await world.stop();
+  }
+}
+
+async function shootAll(browser, world, out, options) {
   const blank = await browser.newPage();
   let size = 0;
   for (const picture of PICTURES.filter((p) => !options.only || options.only.split(",").includes(p.name))) {
@@ -158,8 +167,6 @@ async function main() {
     }
   }
   console.log(`${out}: ${Math.round(size / 1024)} KiB`);
-  await browser.close();
-  await world.stop();
 }
 
 await main();

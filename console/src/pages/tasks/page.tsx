@@ -129,6 +129,8 @@ export default function TasksPage() {
     x: () => current && choose(current.id), r: reload, Escape: () => setChosen(new Set()),
   });
   useEffect(() => { setAt(-1); setChosen(new Set()); }, [text]);
+  const hasFresh = rows.fresh.size > 0;
+  useEffect(() => { if (hasFresh) announce("There are new tasks above the list"); }, [hasFresh]);
 
   const withTag = useCallback((key: string, value: string) => `/tasks?${toQuery({ ...filter, tags: [...filter.tags.filter(([k]) => k !== key), [key, value]] })}`, [filter]);
   const shownNumber = `${count(rows.tasks.length)}${rows.next ? "+" : ""}`;
