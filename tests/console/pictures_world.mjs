@@ -34,7 +34,7 @@ export function clock(folder) {
   return {
     env: { LD_PRELOAD: lib, FAKETIME_TIMESTAMP_FILE: file, FAKETIME_NO_CACHE: "1", TZ: "UTC" },
     hurry: () => { writeFileSync(file, `@${BEGIN} x${SPEED}\n`); started = Date.now(); },
-    slow: (now) => { offset = Math.round((now - Date.now()) / 1000); writeFileSync(file, `${offset < 0 ? "" : "+"}${offset} x1\n`); },
+    slow: (now) => { offset = (now - Date.now()) / 1000; writeFileSync(file, `${offset < 0 ? "" : "+"}${offset.toFixed(3)} x1\n`); },
     minute: 0,
     now: () => (offset === null ? begin + (Date.now() - started) * SPEED : Date.now() + offset * 1000),
     file,
@@ -315,13 +315,12 @@ export async function startPictures(intact, folder) {
   const time = clock(folder);
   time.hurry();
   const server = await startServer(intact, folder, { args: ["--config", configuration(folder, receiver.url)], env: time.env });
-  time.hurry();
   let pace = SPEED;
   time.pace = () => pace;
   const answer = answers(time);
   const agents = AGENTS.flatMap(([name, many]) => Array.from({ length: many }, (_, n) => startAgent(server.call, name, { instance: `${name}-${n + 1}`, places: 25, answer, idle: "8s" })));
   const tokens = await history(server, time).catch(async (failure) => { await server.stop(); throw failure; });
-  time.slow(time.now());
+  time.slow(Date.parse((await time.next()).submitted_at)); // no moment comes twice
   pace = 1;
   const stop = async () => {
     time.hasEnded = true;
