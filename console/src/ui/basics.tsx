@@ -99,6 +99,18 @@ export function Id({ id, href }: { id: string; href?: string }) {
   return href ? <a class="id" href={href} title={id}>{plain(id)}</a> : <span class="id" title={id}>{plain(id)}</span>;
 }
 
+const TAIL = 8;
+
+// Ids of a family, or of one day, differ at their end: where there is no room, a long one is cut before that.
+export function CutId({ id, href }: { id: string; href: string }) {
+  const text = plain(id);
+  return (
+    <a class="id" href={href} title={id}>
+      {text.length <= 20 ? text : <span class="cut"><span class="cut-head">{text.slice(0, -TAIL)}</span><span class="cut-tail">{text.slice(-TAIL)}</span></span>}
+    </a>
+  );
+}
+
 export function Tags({ tags, hrefOf }: { tags: Record<string, string> | null | undefined; hrefOf?: (key: string, value: string) => string }) {
   const list = Object.entries(tags ?? {});
   return (

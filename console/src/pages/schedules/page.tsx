@@ -4,7 +4,7 @@ import { useResource } from "../../api/resource.ts";
 import type { Schedule, SchedulePage } from "../../api/types.ts";
 import { useKeys } from "../../app/keys.ts";
 import { can } from "../../app/session.ts";
-import { Age, Empty, Id, Moment, Shown } from "../../ui/basics.tsx";
+import { Age, CutId, Empty, Moment, Shown } from "../../ui/basics.tsx";
 import { count, plural } from "../../ui/format.ts";
 import { Icon, StateSign } from "../../ui/icons.tsx";
 import { Search } from "../../ui/search.tsx";
@@ -43,7 +43,7 @@ export default function SchedulesPage() {
                     <td data-label="Latest">{s.fired_at ? <Age at={s.fired_at} /> : <span class="none">–</span>}</td>
                     <td data-label="Fired" class="number">{count(s.counts.fired)}</td>
                     <td data-label="Without a task" class={lately(s) ? "s-doubt told" : ""}>{missedText(s)}</td>
-                    <td data-label="Open run" class="wide-cell">{s.run ? <Id id={s.run} href={`/tasks/${encodeURIComponent(s.run)}`} /> : <span class="none">–</span>}</td>
+                    <td data-label="Open run" class="run-cell">{s.run ? <CutId id={s.run} href={`/tasks/${encodeURIComponent(s.run)}`} /> : <span class="none">–</span>}</td>
                   </tr>
                 ))}</tbody>
               </table></div>

@@ -8,12 +8,11 @@ import { announce } from "../../app/announce.ts";
 import { useKeys } from "../../app/keys.ts";
 import { navigate, query } from "../../app/router.ts";
 import { can } from "../../app/session.ts";
-import { Age, Button, Copy, Empty, Failed, Length, Loading, State, Tags, Text } from "../../ui/basics.tsx";
+import { Age, Button, Copy, CutId, Empty, Failed, Length, Loading, State, Tags, Text } from "../../ui/basics.tsx";
 import { fromQuery, isEmpty, NO_FILTER, toFlags, toQuery, type TaskFilter } from "../../ui/filter.ts";
 import { count, plural } from "../../ui/format.ts";
 import { memo } from "../../ui/memo.tsx";
 import { commandLine } from "../../ui/shell.ts";
-import { plain } from "../../ui/visible.ts";
 import { rangeOf, Windowed } from "../../ui/window.tsx";
 import { Filters } from "./filters.tsx";
 import { changed, NO_ROWS, ofChosen, partsOf, refreshed, withPage, type Rows } from "./model.ts";
@@ -210,7 +209,7 @@ const Row = memo(({ task, isAt, isChosen, onChoose, tagHref, n }: {
       onClick={(e) => { if (!(e.target as Element).closest("a, input, button") && !getSelection()?.toString()) navigate(href); }}>
       {onChoose && <span role="cell" class="c-choose"><input type="checkbox" aria-label={`Choose ${task.id}`} checked={isChosen} onChange={() => onChoose(task.id)} /></span>}
       <span role="cell" class="c-state"><State state={task.state} note={note} /></span>
-      <span role="cell" class="c-id"><TaskLink id={task.id} href={href} /></span>
+      <span role="cell" class="c-id"><CutId id={task.id} href={href} /></span>
       <span role="cell" class="c-workflow">{task.workflow} <span class="muted">v{task.version}</span></span>
       <span role="cell" class="c-tags"><Tags tags={task.tags} hrefOf={tagHref} /></span>
       <span role="cell" class="c-waits muted"><Text>{waits}</Text></span>
@@ -219,18 +218,6 @@ const Row = memo(({ task, isAt, isChosen, onChoose, tagHref, n }: {
     </div>
   );
 });
-
-const TAIL = 8;
-
-// Ids of a family, or of one day, differ at their end: a long one is cut before that.
-function TaskLink({ id, href }: { id: string; href: string }) {
-  const text = plain(id);
-  return (
-    <a class="id" href={href} title={id}>
-      {text.length <= 20 ? text : <span class="cut"><span class="cut-head">{text.slice(0, -TAIL)}</span><span class="cut-tail">{text.slice(-TAIL)}</span></span>}
-    </a>
-  );
-}
 
 function waitingFor(name: string): string {
   if (name === "@wait") return "a time";
