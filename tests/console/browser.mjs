@@ -60,9 +60,13 @@ for (const [scheme, rules] of [["light", {}], ["dark", { runOnly: ["color-contra
 
 test("dialogs are accessible, too", async (t) => {
   const page = await open(t, "/tasks/payout-3", { bypassCSP: true });
-  for (const name of ["Retry pay…", "Correct input of pay…", "Close…"]) {
-    await page.locator(".why").getByRole("button", { name }).click();
-    await page.getByText("The server would accept this now.").waitFor();
+  for (const name of ["Retry pay…", "Correct input of pay…", "Close…", "?"]) {
+    await page.locator(".why").getByRole("button", { name: "Close…" }).waitFor();
+    if (name === "?") await page.keyboard.press("?");
+    else {
+      await page.locator(".why").getByRole("button", { name }).click();
+      await page.getByText("The server would accept this now.").waitFor();
+    }
     assert.deepEqual(await axeFinds(page, "dialog"), [], name);
     await page.keyboard.press("Escape");
     await page.getByRole("dialog").waitFor({ state: "detached" });
@@ -347,8 +351,56 @@ test("a thousand steps and thousands of items are drawn as far as they are in vi
   await page.locator(".timeline-row").filter({ hasText: "s999" }).waitFor();
   await page.locator(".graph-scroll").evaluate((e) => { e.scrollLeft = e.scrollWidth; });
   await page.locator(".node").filter({ hasText: "s999" }).waitFor();
+  assert.ok((await count("*")) < 2500, `${await count("*")} elements`);
   await page.getByRole("button", { name: "Whole graph" }).click();
   await page.getByRole("button", { name: "Readable size" }).waitFor();
+  assert.ok((await count(".node")) === 0 && (await count(".graph.plan *")) < 50, "the whole is a plan");
+  await page.locator(".graph.plan").click({ position: { x: 5, y: 100 } });
+  await page.locator(".node").filter({ hasText: /^s0/ }).first().waitFor();
+});
+
+test("ten thousand items are drawn as far as they are in view", async (t) => {
+  const lines = Array.from({ length: 10_000 }, (_, n) => ({ sku: `pen-${n}`, slow: 600_000 }));
+  await server.call("POST", "/v1/tasks", { workflow: "packing", id: "packing-many", input: { lines } });
+  await until("packing-many", (x) => x.steps[0].items?.begun === 50);
+  const page = await open(t, "/tasks/packing-many?step=pack");
+  await page.getByText("9,950 not begun").waitFor();
+  const cells = () => page.locator(".cell").count();
+  assert.ok((await cells()) > 200 && (await cells()) < 2500, `${await cells()} cells`);
+  await page.locator(".item-grid").evaluate((e) => { e.scrollTop = e.scrollHeight; });
+  await page.getByRole("button", { name: "pack.9999: waiting", exact: true }).waitFor();
+  assert.ok((await cells()) < 2500, `${await cells()} cells`);
+  await server.call("POST", "/v1/tasks/packing-many/pause", { reason: "seen" });
+});
+
+test("the focus goes from row to row, and stays while the row changes", async (t) => {
+  await server.call("PUT", "/v1/workflows/rest", { intact: 1, workflow: "rest", steps: [{ name: "later", wait: "2d" }] });
+  for (const id of ["rest-1", "rest-2"]) await server.call("POST", "/v1/tasks", { workflow: "rest", id, input: {} });
+  const page = await open(t, "/tasks?workflow=rest");
+  await page.getByRole("row").filter({ hasText: "rest-2" }).waitFor();
+  const focused = () => page.evaluate(() => document.activeElement.textContent);
+  const focus = (name) => page.waitForFunction((id) => document.activeElement.textContent === id, name);
+  await page.keyboard.press("j");
+  await focus("rest-2");
+  await page.keyboard.press("j");
+  await focus("rest-1");
+  await page.keyboard.press("k");
+  await focus("rest-2");
+  await page.getByText("Live", { exact: true }).waitFor();
+  await server.call("POST", "/v1/tasks/rest-2/pause", { reason: "not now" });
+  await page.getByRole("row").filter({ hasText: "rest-2" }).getByText("paused").waitFor();
+  assert.equal(await focused(), "rest-2");
+  await page.keyboard.press("?");
+  await page.getByRole("dialog").getByText("Next, previous row").waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  assert.equal(await focused(), "rest-2");
+  await page.keyboard.press("g");
+  await page.keyboard.press("w");
+  await heading(page, "Workflows");
+  await page.keyboard.press("j");
+  await page.keyboard.press("j");
+  await focus("expense");
 });
 
 test("items are a grid, and one opens", async (t) => {

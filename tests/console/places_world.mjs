@@ -9,12 +9,12 @@ import { fill, startAgent, startServer, WORKFLOWS } from "./world.mjs";
 export const AGENTS = ["stock", "bank", "carrier", "mail", "archive"];
 
 // A receiver of status messages that answers 503, and 410 to those of paths that end in "gone".
-export async function startReceiver() {
+export async function startReceiver(port = 0) {
   const server = createServer((from, to) => {
     from.resume();
     to.writeHead(from.url.endsWith("gone") ? 410 : 503).end();
   });
-  await new Promise((done) => server.listen(0, "127.0.0.1", done));
+  await new Promise((done) => server.listen(port, "127.0.0.1", done));
   return { url: `http://127.0.0.1:${server.address().port}`, stop: () => { server.closeAllConnections(); server.close(); } };
 }
 

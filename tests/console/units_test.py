@@ -37,6 +37,7 @@ def check_sources():
             for number, line in enumerate(read(path).splitlines(), 1):
                 if path.endswith((".ts", ".tsx")) and FORBIDDEN.search(line):
                     yield f"{path}:{number}: text must not become markup or code"
+    yield from check_colours(f"{kit.ROOT}/console/src/styles")
     lock = read(f"{kit.ROOT}/console/package-lock.json")
     if '"resolved"' in lock:
         yield "console/package-lock.json names hosts: make it with npm --omit-lockfile-registry-resolved"
@@ -49,6 +50,17 @@ def check_sources():
             yield f"console/licenses.md does not name {name} {version}, which is in the bundle"
     for name, version in re.findall(r'"([^"]+)": "([\^~][^"]*)"', read(f"{kit.ROOT}/console/package.json")):
         yield f"console/package.json: {name} {version} is not an exact version"
+
+
+def check_colours(folder):
+    """Each colour is stated once, in tokens.css."""
+    for name in sorted(os.listdir(folder)):
+        text = re.sub(r"/\*.*?\*/", "", read(f"{folder}/{name}"), flags=re.S)
+        if name != "tokens.css":
+            yield from (f"{name}: the colour {found} belongs into tokens.css" for found in re.findall(r"#[0-9a-f]{3,8}\b|rgba?\([^)]*\)", text))
+            continue
+        stated = re.findall(r"(--[\w-]+):[^;}]*(?:#|rgb)", text)
+        yield from (f"tokens.css: {found} is stated twice" for found in sorted({n for n in stated if stated.count(n) > 1}))
 
 
 def check_bundle(out):

@@ -10,11 +10,11 @@ const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 const work = (ms) => new Promise((done) => setTimeout(done, ms).unref()); // an agent at work does not keep a test from its end
 
 // `port` 0: a free one. A server that is to come again needs one of its own (freePort).
-export async function startServer(intact, folder, { args = [], port = 0, token: given } = {}) {
+export async function startServer(intact, folder, { args = [], port = 0, token: given, env = {} } = {}) {
   mkdirSync(folder, { recursive: true });
   const log = openSync(`${folder}/log`, "a");
   const process = spawn(intact, ["serve", "--data", `${folder}/data`, "--listen", `127.0.0.1:${port}`, ...args], {
-    stdio: ["ignore", "pipe", log],
+    stdio: ["ignore", "pipe", log], env: { ...global.process.env, ...env },
   });
   const line = await new Promise((done, failed) => {
     createInterface({ input: process.stdout }).once("line", done);
@@ -72,7 +72,7 @@ async function answerOf(request, beat) {
   return { output: { id: `${request.action}-${request.task}`, at: request.step } };
 }
 
-export function startAgent(call, agent, { instance = `${agent}-1`, places = 20 } = {}) {
+export function startAgent(call, agent, { instance = `${agent}-1`, places = 20, answer: answers = answerOf, idle = "1s" } = {}) {
   let open = true;
   let results = [];
   const holding = new Set();
@@ -81,7 +81,7 @@ export function startAgent(call, agent, { instance = `${agent}-1`, places = 20 }
       const sent = results;
       results = [];
       const answer = await call("POST", `/v1/agents/${agent}/work`, {
-        instance, max: Math.max(0, places - holding.size), wait: holding.size > 0 ? "20ms" : "1s", results: sent, holding: [...holding],
+        instance, max: Math.max(0, places - holding.size), wait: holding.size > 0 ? "20ms" : idle, results: sent, holding: [...holding],
       }).catch(() => null);
       if (!answer) {
         results = [...sent, ...results];
@@ -94,7 +94,7 @@ export function startAgent(call, agent, { instance = `${agent}-1`, places = 20 }
         const beat = (progress, message) => call("POST", `/v1/agents/${agent}/heartbeats`, {
           instance, beats: [{ token: request.token, progress, message }],
         }).catch(() => {});
-        answerOf(request, beat).then((result) => {
+        answers(request, beat).then((result) => {
           if (!result) return;
           holding.delete(request.token);
           results.push({ token: request.token, ...result });

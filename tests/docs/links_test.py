@@ -36,6 +36,9 @@ def anchors(path):
 def check_links(path):
     """Complains of broken ones; the documents that it leads to."""
     leads_to = set()
+    for picture in re.findall(r'(?:src|srcset)="([^"]+)"', prose(path)):
+        if not re.match(r"[a-z]+:", picture) and not os.path.exists(os.path.join(os.path.dirname(path), picture)):
+            mistakes.append(f"{os.path.relpath(path, root)}: there is no picture {picture}")
     for link in re.findall(r"\[[^\]]*\]\(([^)\s]+)\)", prose(path)):
         if re.match(r"[a-z]+:", link):
             continue

@@ -15,7 +15,7 @@ import { argumentFlags, isUnread, SIGNAL, VERBS, type Arguments, type Verb, type
 
 const CHOICES: (Verb | typeof SIGNAL)[] = [...VERBS, SIGNAL];
 const MANY = 100; // above it, the number has to be typed
-const RATE = /^[1-9]\d{0,6}\/[smh]$/;
+const RATE = /^[1-9]\d{0,5}\/s$/;
 
 function firstVerb(filter: TaskFilter): VerbName {
   if (filter.paused) return "resume";
@@ -137,7 +137,7 @@ export function Bulk({ filter, onClose }: { filter: TaskFilter; onClose: () => v
       </Field>}
       <div class="field-pair">
         <Field label="At most" hint="Tasks, the newest first.">{(id, described) => <input id={id} type="number" min={1} value={limit} aria-describedby={described} onInput={(e) => setLimit(e.currentTarget.value)} />}</Field>
-        <Field label="Rate" hint="Spares a service that has just recovered." problem={isRateGood ? null : "A number a second, minute or hour: 50/s"}>{(id, described) => (
+        <Field label="Rate" hint="Spares a service that has just recovered." problem={isRateGood ? null : "Tasks a second, up to 100000/s: 50/s"}>{(id, described) => (
           <input id={id} value={rate} placeholder="50/s" aria-describedby={described} onInput={(e) => setRate(e.currentTarget.value.trim())} />
         )}</Field>
       </div>

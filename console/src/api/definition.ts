@@ -49,7 +49,8 @@ export async function parseDefinition(text: string, format: "yaml" | "json"): Pr
 export const textOf = (stored: { format: "yaml" | "json"; text?: string; definition?: unknown }) =>
   stored.format === "yaml" ? (stored.text ?? "") : `${JSON.stringify(stored.definition, null, 2)}\n`;
 
-export function useDefinition(stored: Workflow | undefined): Definition | undefined {
+// Undefined as long as it is not known, null if there is none.
+export function useDefinition(stored: Workflow | undefined): Definition | null | undefined {
   const [found, setFound] = useState<{ of: Workflow; value: Definition | null }>();
   useEffect(() => {
     if (!stored || stored.definition) return;
@@ -58,6 +59,6 @@ export function useDefinition(stored: Workflow | undefined): Definition | undefi
     return () => { isOpen = false; };
   }, [stored]);
   if (!stored) return undefined;
-  if (stored.definition) return isDefinition(stored.definition) ? stored.definition : undefined;
-  return found?.of === stored ? (found.value ?? undefined) : undefined;
+  if (stored.definition) return isDefinition(stored.definition) ? stored.definition : null;
+  return found?.of === stored ? found.value : undefined;
 }

@@ -114,33 +114,59 @@ function GoTo() {
   );
 }
 
-const KEYS = [["/", "Open a task by its id"], ["g o", "Overview"], ["g t", "Tasks"], ["g e", "Tasks in error"], ["g a", "Alerts"],
-  ["j, k", "Next, previous row"], ["Enter", "Open the row"], ["x", "Choose the row"], ["r", "Read again"], ["?", "These keys"]] as const;
+const KEYS: [title: string, keys: [key: string, what: string][]][] = [
+  ["Everywhere", [["/", "Open a task by its id"], ["r", "Read again"], ["?", "These keys"], ["Esc", "Close what is open, or leave a field"]]],
+  ["Go to", [["g o", "Overview"], ["g t", "Tasks"], ["g e", "Tasks in error"], ["g p", "Approvals"], ["g w", "Workflows"], ["g s", "Schedules"], ["g a", "Alerts"]]],
+  ["In a list", [["j k", "Next, previous row"], ["Enter", "Open the row"], ["x", "Choose the task"]]],
+  ["In the timeline", [["+ -", "Zoom"], ["← →", "Move"], ["0", "Show all"]]],
+  ["In a form", [["Ctrl Enter", "Send it"]]],
+  ["In the editor", [["Ctrl Space", "What fits here"], ["Ctrl S", "Store"], ["Esc Tab", "Leave it"]]],
+];
 
 function Keys({ onClose }: { onClose: () => void }) {
   return (
-    <Dialog title="Keys" onClose={onClose}>
-      <dl class="keys">{KEYS.map(([k, what]) => <div key={k}><dt><kbd>{k}</kbd></dt><dd>{what}</dd></div>)}</dl>
+    <Dialog wide title="Keys" onClose={onClose}>
+      <div class="key-groups">{KEYS.map(([title, keys]) => (
+        <section key={title}>
+          <h3>{title}</h3>
+          <dl class="keys">{keys.map(([k, what]) => <div key={k}><dt>{k.split(" ").map((one) => <kbd key={one}>{one}</kbd>)}</dt><dd>{what}</dd></div>)}</dl>
+        </section>
+      ))}</div>
     </Dialog>
   );
 }
 
+const GO: Record<string, string> = { o: "/", t: "/tasks", e: "/tasks?state=error&closed=false", p: "/approvals", w: "/workflows", s: "/schedules", a: "/alerts" };
+
 function useGoKeys(onHelp: () => void) {
   const g = useRef(0);
-  const go = (to: string) => () => { if (Date.now() - g.current < 1500) navigate(to); g.current = 0; };
-  useKeys({
-    g: () => { g.current = Date.now(); }, "?": onHelp, o: go("/"), t: go("/tasks"), e: go("/tasks?state=error&closed=false"), a: go("/alerts"),
-  });
+  const go = Object.fromEntries(Object.entries(GO).map(([key, to]) => [key, () => { if (Date.now() - g.current < 1500) navigate(to); g.current = 0; }]));
+  useKeys({ ...go, g: () => { g.current = Date.now(); }, "?": onHelp });
+}
+
+const ROWS = "main .table tbody tr, main .cards > li, main .rows > li, main .concerns > li";
+const FIRST = "a[href], button:not([disabled]), input, summary";
+
+// From row to row of the lists of a page. The list of tasks, which draws only what is in view, has keys of its own.
+function useRowKeys() {
+  const move = (by: number) => {
+    const rows = [...document.querySelectorAll<HTMLElement>(ROWS)].filter((row) => row.querySelector(FIRST) && !row.parentElement?.closest("li"));
+    const n = rows.findIndex((row) => row.contains(document.activeElement));
+    const next = rows[n < 0 ? (by > 0 ? 0 : rows.length - 1) : Math.min(Math.max(n + by, 0), rows.length - 1)];
+    next?.querySelector<HTMLElement>(FIRST)?.focus();
+  };
+  useKeys({ j: () => move(1), k: () => move(-1) });
 }
 
 export function Frame({ children }: { children: ComponentChildren }) {
   const [isNavOpen, setNavOpen] = useState(false);
   const [showsKeys, setShowsKeys] = useState(false);
   useGoKeys(() => setShowsKeys(true));
+  useRowKeys();
   useEffect(() => setNavOpen(false), [path.value]);
   const who = session.value;
   return (
-    <div class={`frame ${isNavOpen ? "nav-open" : ""}`}>
+    <div class={`frame ${isNavOpen ? "nav-open" : ""}`} onKeyDown={(e) => { if (e.key === "Escape") setNavOpen(false); }}>
       <a class="skip-link" href="#main">Skip to the page</a>
       <header class="top">
         <button type="button" class="icon-button nav-button" aria-label="Pages" aria-expanded={isNavOpen} onClick={() => setNavOpen(!isNavOpen)}><Icon name="menu" /></button>

@@ -2,6 +2,7 @@
 import { useEffect, useRef } from "preact/hooks";
 
 export function isWriting(target: EventTarget | null): boolean {
+  if (target instanceof HTMLInputElement && target.type === "checkbox") return false;
   return target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
 }
 

@@ -5,7 +5,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { signal } from "@preact/signals";
 import { Problem } from "../api/client.ts";
 import { announce } from "../app/announce.ts";
-import { ago, duration, exact, moment, time } from "./format.ts";
+import { ago, capital, duration, exact, moment, time } from "./format.ts";
 import { Icon, StateSign } from "./icons.tsx";
 import { pieces, plain } from "./visible.ts";
 
@@ -21,6 +21,13 @@ export function Text({ children, class: kind = "" }: { children: string; class?:
       {pieces(children).map((p) => (p.isHidden ? <span class="hidden-char">{p.text}</span> : p.text))}
     </bdi>
   );
+}
+
+// Why somebody did something. An operation on many tasks puts its id before it.
+export function Reason({ text }: { text: string }) {
+  const [, id, reason] = /^(?:operation )?([0-9a-f-]{36})(?:: |, )(.*)$/s.exec(text) ?? [];
+  if (!id) return <Text>{text}</Text>;
+  return <><Text>{reason ?? ""}</Text> <a class="muted" href={`/operations/${id}`} title={id}>{text.startsWith("operation") ? "by an operation" : "the operation"}</a></>;
 }
 
 export function Moment({ at, withMs = false }: { at: string | null | undefined; withMs?: boolean }) {
@@ -92,6 +99,18 @@ export function Id({ id, href }: { id: string; href?: string }) {
   return href ? <a class="id" href={href} title={id}>{plain(id)}</a> : <span class="id" title={id}>{plain(id)}</span>;
 }
 
+const TAIL = 8;
+
+// Ids of a family, or of one day, differ at their end: where there is no room, a long one is cut before that.
+export function CutId({ id, href }: { id: string; href: string }) {
+  const text = plain(id);
+  return (
+    <a class="id" href={href} title={id}>
+      {text.length <= 20 ? text : <span class="cut"><span class="cut-head">{text.slice(0, -TAIL)}</span><span class="cut-tail">{text.slice(-TAIL)}</span></span>}
+    </a>
+  );
+}
+
 export function Tags({ tags, hrefOf }: { tags: Record<string, string> | null | undefined; hrefOf?: (key: string, value: string) => string }) {
   const list = Object.entries(tags ?? {});
   return (
@@ -133,7 +152,7 @@ export function Panel({ title, aside, children, class: kind = "", id }: {
 }
 
 // Less frequent commands behind one button.
-export function Menu({ label, entries }: { label: string; entries: { label: string; hint?: string; isFinal?: boolean | undefined; act: () => void }[] }) {
+export function Menu({ label, entries, isCompact = false }: { label: string; isCompact?: boolean; entries: { label: string; hint?: string; isFinal?: boolean | undefined; act: () => void }[] }) {
   const [isOpen, setOpen] = useState(false);
   const host = useRef<HTMLDivElement>(null);
   useEffect(() => {
@@ -156,7 +175,8 @@ export function Menu({ label, entries }: { label: string; entries: { label: stri
   };
   return (
     <div class="menu" ref={host} onKeyDown={onKey}>
-      <Button aria-haspopup="menu" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>{label}<Icon name="down" /></Button>
+      {isCompact ? <button type="button" class="icon-button" title={label} aria-label={label} aria-haspopup="menu" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}><Icon name="more" /></button>
+        : <Button aria-haspopup="menu" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>{label}<Icon name="down" /></Button>}
       {isOpen && (
         <div class="menu-list" role="menu" aria-label={label}>
           {entries.map((entry) => (
@@ -193,13 +213,13 @@ export function Loading({ rows = 4 }: { rows?: number }) {
 
 export function Failed({ problem, retry }: { problem: Problem; retry?: () => void }) {
   if (problem.status === 403) {
-    return <Empty title="Your token may not see this" icon="info"><Text>{problem.detail || problem.title}</Text></Empty>;
+    return <Empty title="Your token may not see this" icon="info"><Text>{capital(problem.detail || problem.title)}</Text></Empty>;
   }
   return (
     <div class="empty failed" role="alert">
       <Icon name="warning" />
       <p class="empty-title">{problem.title}</p>
-      {problem.detail && <p><Text>{problem.detail}</Text></p>}
+      {problem.detail && <p><Text>{capital(problem.detail)}</Text></p>}
       {retry && <Button onClick={retry}>Try again</Button>}
     </div>
   );

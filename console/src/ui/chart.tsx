@@ -11,6 +11,10 @@ export interface Line {
   dash?: number[];
 }
 
+const COUNTS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6, 1e7]; // between two marks
+
+const LENGTHS = [1, 10, 100, 1e3, 10e3, 60e3, 600e3, 3600e3, 21600e3, 86400e3, 604800e3]; // round ones, from a millisecond to a week
+
 function latestOf(lines: Line[], format: (v: number) => string): string {
   return lines.map((l) => {
     const last = l.values.filter((v) => v !== null).at(-1);
@@ -18,8 +22,8 @@ function latestOf(lines: Line[], format: (v: number) => string): string {
   }).join(", ");
 }
 
-export function Chart({ times, lines, height = 150, format, name }: {
-  times: number[]; lines: Line[]; height?: number; format: (v: number) => string; name: string;
+export function Chart({ times, lines, height = 150, isWhole = false, isLog = false, format, name }: {
+  times: number[]; lines: Line[]; height?: number; isWhole?: boolean /* its values are counts */; isLog?: boolean /* they are durations of any length */; format: (v: number) => string; name: string;
 }) {
   const [ref, width] = useWidth<HTMLDivElement>();
   const latest = useRef({ times, lines });
@@ -41,10 +45,10 @@ export function Chart({ times, lines, height = 150, format, name }: {
       const plot = new Plot({
         width, height, padding: [8, 4, 0, 0],
         legend: { show: false }, cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false } },
-        scales: { x: { range: (_u, min, max) => [Math.min(min, max - 600), max] }, y: { range: (_u, _min, max) => [0, Math.max(max * 1.15, 1)] } },
+        scales: { x: { range: (_u, min, max) => [Math.min(min, max - 600), max] }, y: isLog ? { distr: 3, range: (_u, min, max) => [LENGTHS.filter((l) => l < min).at(-1) ?? 1, LENGTHS.find((l) => l > max) ?? max] } : { range: (_u, _min, max) => [0, Math.max(max * 1.15, isWhole ? 4 : 1)] } },
         axes: [
           { ...axis, size: 24, values: (_u, ticks) => ticks.map((t) => new Date(t * 1000).toTimeString().slice(0, 5)) },
-          { ...axis, size: 48, space: 36, values: (_u, ticks) => ticks.map(format) },
+          { ...axis, size: 52, space: 36, ...(isLog ? { splits: (_u: unknown, _n: number, min: number, max: number) => LENGTHS.filter((l) => l >= min && l <= max), filter: (_u: unknown, splits: number[]) => splits } : {}), ...(isWhole ? { incrs: COUNTS } : {}), values: (_u, ticks) => ticks.map(format) },
         ],
         series: [{}, ...lines.map((l) => ({
           label: l.label, stroke: color(l.color), width: 1.5, spanGaps: false, points: { show: false },

@@ -29,7 +29,7 @@ const COLOURS = HighlightStyle.define([
 
 const LOOK = EditorView.theme({
   "&": { color: "var(--text)", backgroundColor: "var(--surface)", fontSize: "13px", maxHeight: "var(--editor-height, 68vh)" },
-  "&.cm-focused": { outline: "2px solid var(--focus)", outlineOffset: "-1px" },
+  "&.cm-focused": { outline: "none" }, // the frame shows it: .editor
   ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "1.6", overflow: "auto", minHeight: "var(--editor-least, 18rem)" },
   ".cm-content": { caretColor: "var(--text)", padding: "8px 0" },
   ".cm-cursor": { borderLeftColor: "var(--text)" },

@@ -37,7 +37,13 @@ function byDagre({ names, edges }: Graph): Layout {
   dagre.layout(g);
   const boxes = new Map(names.map((name) => [name, { name, x: g.node(name).x, y: g.node(name).y }]));
   const { width = 0, height = 0 } = g.graph();
-  return { boxes, edges: edges.map(([from, to]) => ({ from, to, points: g.edge(from, to).points })), width, height };
+  return { boxes, edges: edges.map(([from, to]) => ({ from, to, points: levelled(g.edge(from, to).points, boxes.get(from) as Box, boxes.get(to) as Box) })), width, height };
+}
+
+// From the middle of the right side to the middle of the left side. Lines that pass no column need nothing in between.
+function levelled(points: { x: number; y: number }[], from: Box, to: Box) {
+  const between = points.length > 3 ? points.slice(1, -1) : [];
+  return [{ x: from.x + BOX.width / 2, y: from.y }, ...between, { x: to.x - BOX.width / 2, y: to.y }];
 }
 
 export function byDepth({ names, edges }: Graph): Layout {

@@ -4,6 +4,8 @@ const STEPS = [
   7200e3, 10800e3, 21600e3, 43200e3, 86400e3, 172800e3, 604800e3, 1209600e3, 2592000e3, 7776000e3, 31536000e3,
 ];
 
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
 export interface View {
   from: number;
   to: number;
@@ -48,10 +50,11 @@ function clamp(view: View, whole: View): View {
 // What a mark says: as much of the moment as its step needs.
 export function label(time: number, step: number): string {
   const d = new Date(time);
+  const day = () => `${d.getDate()} ${MONTHS[d.getMonth()]}`;
   const two = (n: number) => String(n).padStart(2, "0");
   const clock = `${two(d.getHours())}:${two(d.getMinutes())}`;
-  if (step >= 86400e3) return `${d.getDate()} ${d.toLocaleString("en-GB", { month: "short" })}`;
-  if (step >= 60e3) return clock === "00:00" ? `${d.getDate()} ${d.toLocaleString("en-GB", { month: "short" })}` : clock;
+  if (step >= 86400e3) return day();
+  if (step >= 60e3) return clock === "00:00" ? day() : clock;
   if (step >= 1e3) return `${clock}:${two(d.getSeconds())}`;
   return `${two(d.getSeconds())}.${String(d.getMilliseconds()).padStart(3, "0")}`;
 }

@@ -2,7 +2,7 @@
 import type { ComponentChildren, RefObject } from "preact";
 import { useEffect, useState } from "preact/hooks";
 
-const MORE = 12; // rows above and below those in view
+const MORE = 8; // rows above and below those in view
 
 export interface Range {
   first: number;

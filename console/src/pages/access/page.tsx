@@ -72,7 +72,7 @@ function Tokens({ list, onAct }: { list: Token[]; onAct: (act: Act) => void }) {
               <td data-label="Last used">{t.last_used_at ? <Age at={t.last_used_at} /> : <span class="none">–</span>}</td>
               <td data-label="Calls lately" class="number" title={`In the last one or two minutes; ${count(t.use.calls)} since this node started`}>{count(t.recent.calls)}</td>
               <td data-label="Refused" class="number">{t.use.refused > 0 ? <b class="s-error told">{count(t.use.refused)}</b> : 0}</td>
-              <td><Menu label="Actions" entries={[
+              <td class="verbs"><Menu isCompact label="Actions" entries={[
                 { label: "Rotate…", hint: "A new text; the old one ends", act: () => onAct({ kind: "rotate", token: t }) },
                 ...(t.limits ? [{ label: "Limits…", hint: "What it may use", act: () => onAct({ kind: "limits", token: t }) }] : []),
                 ...(t.roles.includes("admin") && isLastAdmin ? [] : [{ label: "Revoke…", hint: "It is refused at once", isFinal: true, act: () => onAct({ kind: "delete", token: t }) }]),
@@ -102,13 +102,13 @@ function Sessions({ list, onChange }: { list: SignedIn[]; onChange: () => void }
   if (list.length === 0) return <Empty title="No browser is signed in" icon="access" />;
   return (
     <>
-      <div class="table-wrap"><table class="table">
+      <div class="table-wrap"><table class="table stacks">
         <thead><tr><th>Token</th><th>From</th><th>Since</th><th>Until</th><th><span class="off-screen">Actions</span></th></tr></thead>
         <tbody>{list.map((s) => (
           <tr key={s.id}>
             <td><span class="id"><Text>{s.token}</Text></span> {s.current && <span class="chip">this browser</span>}</td>
-            <td class="wide-cell"><Text>{s.address}</Text></td><td><Moment at={s.created_at} /> <span class="muted"><Age at={s.created_at} /></span></td><td><Age at={s.expires_at} /></td>
-            <td>{s.current ? <Button kind="quiet" onClick={() => void signOut()}>Sign out</Button> : <Button kind="quiet" onClick={() => setEnds(s)}>End…</Button>}</td>
+            <td data-label="From" class="wide-cell"><Text>{s.address}</Text></td><td data-label="Since"><Moment at={s.created_at} /> <span class="muted"><Age at={s.created_at} /></span></td><td data-label="Until"><Age at={s.expires_at} /></td>
+            <td class="verbs">{s.current ? <Button kind="quiet" onClick={() => void signOut()}>Sign out</Button> : <Button kind="quiet" onClick={() => setEnds(s)}>End…</Button>}</td>
           </tr>
         ))}</tbody>
       </table></div>

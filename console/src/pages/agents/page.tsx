@@ -33,7 +33,7 @@ export default function AgentsPage() {
           <>
             {agents.length > 8 && <Search label="Filter by name" value={wanted} onValue={setWanted} />}
             {shown.length === 0 && <Empty title="No agent has this name" icon="search" />}
-            <ul class="cards">{shown.map((a) => <AgentCard key={a.agent} a={a} waiting={waitingFor(stats, a.agent)} isAt={a.agent === at} onAct={(kind) => setAct({ agent: a.agent, kind })} />)}</ul>
+            <ul class="cards joined">{shown.map((a) => <AgentCard key={a.agent} a={a} waiting={waitingFor(stats, a.agent)} isAt={a.agent === at} onAct={(kind) => setAct({ agent: a.agent, kind })} />)}</ul>
           </>
         );
       }}</Shown>
@@ -58,7 +58,7 @@ function Missing({ stats, known }: { stats: Stats | undefined; known: Agent[] })
   if (missing.length === 0) return null;
   return (
     <Panel title="Waited for, and not connected"><ul class="rows">{missing.map((a) => (
-      <li class="row" key={a.agent}><StateSign state="error" /><span class="id">{a.agent}</span><a href={`/tasks?agent=${encodeURIComponent(a.agent)}`}>{plural(a.waiting_tasks, "task waits", "tasks wait")}</a><span class="row-end muted"><Age at={a.first_submitted_at} /></span></li>
+      <li class="row" key={a.agent}><StateSign state="error" /><span class="id">{a.agent}</span> <a href={`/tasks?agent=${encodeURIComponent(a.agent)}`}>{plural(a.waiting_tasks, "task waits", "tasks wait")}</a><span class="row-end muted">the oldest <Age at={a.first_submitted_at} /></span></li>
     ))}</ul></Panel>
   );
 }

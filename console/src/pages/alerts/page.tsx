@@ -28,7 +28,7 @@ export default function AlertsPage() {
       </div>
       <Shown of={page}>{({ alerts, sinks }) => (
         <>
-          {alerts.length === 0 ? <Empty title={wanted ? `No alert is ${wanted}` : "No alerts"} icon="done" /> : <ul class="cards">{alerts.map((a) => <Card key={a.id} a={a} isAt={a.id === open} onKnow={() => setKnown(a)} />)}</ul>}
+          {alerts.length === 0 ? <Empty title={wanted ? `No alert is ${wanted}` : "No alerts"} icon="done" /> : <ul class="cards joined">{[...alerts].sort((a, b) => STATES.indexOf(a.state) - STATES.indexOf(b.state)).map((a) => <Card key={a.id} a={a} isAt={a.id === open} onKnow={() => setKnown(a)} />)}</ul>}
           <Panel title="Sinks"><div class="table-wrap" tabIndex={0} role="group" aria-label="Sinks"><table class="table">
             <thead><tr><th>Sink</th><th class="number">Delivered</th><th class="number">Failed</th><th>Last</th><th>Trouble</th></tr></thead>
             <tbody>{sinks.map((s) => <tr key={s.sink}><td class="wide-cell"><Text>{s.sink}</Text></td><td class="number">{count(s.delivered)}</td><td class="number">{count(s.failed)}</td><td><Age at={s.last_at} /></td><td class="wide-cell"><Text>{s.trouble ?? "–"}</Text></td></tr>)}</tbody>
@@ -55,16 +55,18 @@ function Card({ a, isAt, onKnow }: { a: Alert; isAt: boolean; onKnow: () => void
   const href = a.state === "resolved" ? null : tasksOf(a);
   return (
     <li class={`panel card alert-card ${isAt ? "at" : ""}`}>
-      <div class="card-head"><StateSign state={alertSign(a)} /><h2><Text>{capital(a.summary)}</Text></h2><span class="muted">{a.state}</span>
+      <div class="card-head"><StateSign state={alertSign(a)} /><h2><Text>{capital(a.summary)}</Text></h2>{a.state !== "open" && <span class="chip">{a.state}</span>}
         <span class="card-end card-foot">
           {href && <a class="button plain" href={href}><span>These tasks</span></a>}
           {a.state === "open" && can("repair") && <Button onClick={onKnow}>Acknowledge…</Button>}
         </span>
       </div>
       {a.story && <p><Text>{a.story}</Text></p>}
-      <p class="muted">{count(a.count)} now, {count(a.total)} in all · since <Moment at={a.first_at} /> · latest <Age at={a.latest_at} />{a.resolved_at && <> · resolved <Age at={a.resolved_at} /></>}</p>
+      <p class="muted alert-facts">
+        <span>{count(a.count)} now, {count(a.total)} in all</span><span>since <Moment at={a.first_at} /></span><span>latest <Age at={a.latest_at} /></span>{a.resolved_at && <span>resolved <Age at={a.resolved_at} /></span>}
+        {a.examples.map((id) => <Id key={id} id={id} {...(isTask(a) ? { href: `/tasks/${encodeURIComponent(id)}` } : {})} />)}
+      </p>
       {a.acknowledged_by && <p>Acknowledged by <b><Text>{a.acknowledged_by}</Text></b>: <Text>{a.acknowledged_why ?? ""}</Text></p>}
-      {a.examples.length > 0 && <p class="examples">{a.examples.map((id) => <Id key={id} id={id} {...(isTask(a) ? { href: `/tasks/${encodeURIComponent(id)}` } : {})} />)}</p>}
     </li>
   );
 }

@@ -4,7 +4,8 @@ import { Age, Id, Text } from "../../ui/basics.tsx";
 import { capital, count } from "../../ui/format.ts";
 import { StateSign } from "../../ui/icons.tsx";
 
-const CALM = new Set(["approval_waiting", "token_expires", "schedule_gap"]);
+// Conditions that need a look, and not at once.
+export const CALM = new Set(["approval_waiting", "token_expires", "schedule_gap", "submission_refused"]);
 
 export const alertSign = (alert: Alert) =>
   alert.state === "resolved" ? "processed" : alert.state === "acknowledged" ? "acknowledged" : CALM.has(alert.condition) ? "doubt" : "error";

@@ -28,10 +28,18 @@ export function ApprovalCard({ a, onDecided }: { a: Approval; onDecided: () => v
         {a.complete_by && <div><dt>decide by</dt><dd class={(time(a.complete_by) as number) - now.value < SOON ? "s-error told" : ""}><Moment at={a.complete_by} />, <Age at={a.complete_by} /></dd></div>}
         {a.escalates_at && <div><dt>{(time(a.escalates_at) as number) > now.value ? "escalates" : "escalated"}</dt><dd><Age at={a.escalates_at} /> to {a.escalates_to.join(", ")}</dd></div>}
       </dl>
-      <Votes a={a} />
-      {mayRead && <Button kind="quiet" icon={isOpen ? "down" : "right"} aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>Details</Button>}
-      {mayRead && isOpen && <Details id={a.task} />}
-      {isMine && <Decide a={a} onDecided={onDecided} />}
+      <div class="approval-body">
+        {mayRead && (
+          <div class="details">
+            <Button kind="quiet" icon={isOpen ? "down" : "right"} aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>Details</Button>
+            {isOpen && <Details id={a.task} />}
+          </div>
+        )}
+        <div class="approval-end">
+          <Votes a={a} />
+          {isMine && <Decide a={a} onDecided={onDecided} />}
+        </div>
+      </div>
     </li>
   );
 }

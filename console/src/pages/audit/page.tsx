@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { call, Problem, withQuery } from "../../api/client.ts";
 import type { AuditEntry, AuditPage } from "../../api/types.ts";
 import { navigate, query } from "../../app/router.ts";
-import { Age, Button, Empty, Failed, Id, Loading, Moment, Text } from "../../ui/basics.tsx";
+import { Age, Button, Empty, Failed, Id, Loading, Moment, Reason, Text } from "../../ui/basics.tsx";
 import { Folded } from "../../ui/json.tsx";
 
 export default function AuditListPage() {
@@ -39,14 +39,14 @@ export default function AuditListPage() {
       {problem && <Failed problem={problem} retry={() => void read(null)} />}
       {entries.length === 0 && !problem && (isLoading ? <Loading /> : <Empty title="Nothing is recorded" icon="audit" />)}
       {entries.length > 0 && (
-        <div class="table-wrap"><table class="table">
+        <div class="table-wrap"><table class="table stacks">
           <thead><tr><th>When</th><th>Who</th><th>Did</th><th>To</th><th>Reason</th><th>Address</th></tr></thead>
           <tbody>{entries.map((e, n) => (
             <tr key={n}>
               <td><Moment at={e.at} /> <span class="muted"><Age at={e.at} /></span></td>
-              <td><Text>{e.actor}</Text></td><td>{e.verb}</td>
-              <td>{e.task && <Id id={e.task} href={`/tasks/${encodeURIComponent(e.task)}`} />}{e.step && <span class="muted"> step {e.step}</span>}</td>
-              <td class="wide-cell"><Text>{e.reason ?? ""}</Text>{e.detail && Object.keys(e.detail).length > 0 && <Folded name="Detail" value={e.detail} isOpen={false} />}</td>
+              <td data-label="By"><Text>{e.actor}</Text></td><td>{e.verb}</td>
+              <td class="to-cell">{e.task && <Id id={e.task} href={`/tasks/${encodeURIComponent(e.task)}`} />}{e.step && <span class="muted"> step {e.step}</span>}</td>
+              <td class="wide-cell"><Reason text={e.reason ?? ""} />{e.detail && Object.keys(e.detail).length > 0 && <Folded name="Detail" value={e.detail} isOpen={false} />}</td>
               <td class="muted">{e.address ?? "–"}</td>
             </tr>
           ))}</tbody>

@@ -74,7 +74,7 @@ function Targets({ list, onAct, onShow }: { list: Target[]; onAct: (verb: "retry
           <td data-label="Dead" class="number">{t.dead > 0 ? <button type="button" class="link s-error told" onClick={() => onShow(t.target, "dead")}>{countTo(t.dead, COUNTED)}</button> : 0}</td>
           <td data-label="Oldest"><Age at={t.oldest_at} /></td><td data-label="Paused until">{t.paused_until ? <Age at={t.paused_until} /> : <span class="none">–</span>}</td>
           <td data-label="Latest error" class="wide-cell">{t.error ? <Text>{t.error}</Text> : <span class="none">–</span>}</td>
-          {can("repair") && <td><Button kind="quiet" onClick={() => onAct("retry", t.target)}>Retry now…</Button></td>}
+          {can("repair") && <td class="verbs"><Button kind="quiet" onClick={() => onAct("retry", t.target)}>Retry now…</Button></td>}
         </tr>
       ))}</tbody>
     </table></div>

@@ -7,11 +7,12 @@ import { announce } from "../../app/announce.ts";
 import { can } from "../../app/session.ts";
 import { Button, Length, Moment, Panel, Shown, Text } from "../../ui/basics.tsx";
 import { CommandLine, Dialog, Field } from "../../ui/dialog.tsx";
-import { fromOperation, toQuery } from "../../ui/filter.ts";
+import { fromOperation, parts, toQuery } from "../../ui/filter.ts";
 import { count } from "../../ui/format.ts";
 import { Icon, StateSign } from "../../ui/icons.tsx";
 import { Json } from "../../ui/json.tsx";
 import { commandLine } from "../../ui/shell.ts";
+import { plain } from "../../ui/visible.ts";
 import { refusedOf, stateOf } from "./page.tsx";
 
 export default function OperationOnePage({ id }: { id: string }) {
@@ -40,13 +41,13 @@ export default function OperationOnePage({ id }: { id: string }) {
               <dl class="facts">
                 <div><dt>By</dt><dd><Text>{o.by}</Text></dd></div>
                 <div><dt>Reason</dt><dd><Text>{o.reason}</Text></dd></div>
+                <div><dt>Tasks</dt><dd><FilterText filter={o.filter} /> <a href={`/tasks?${toQuery(fromOperation(o.filter))}`}>those that match now</a></dd></div>
                 <div><dt>Started</dt><dd><Moment at={o.started_at} /></dd></div>
                 <div><dt>Took</dt><dd><Length from={o.started_at} to={o.ended_at} /></dd></div>
                 {o.limit !== null && <div><dt>At most</dt><dd>{count(o.limit)}</dd></div>}
                 {o.rate && <div><dt>Rate</dt><dd>{o.rate}</dd></div>}
               </dl>
-              <div class="facts-head"><h3>Filter</h3><a href={`/tasks?${toQuery(fromOperation(o.filter))}`}>Tasks that match now</a></div><Json value={o.filter} name="the filter" />
-              {Object.keys(o.arguments ?? {}).length > 0 && <><h3>Arguments</h3><Json value={o.arguments} name="the arguments" /></>}
+              {Object.keys(o.arguments ?? {}).length > 0 && <Json value={o.arguments} name="the arguments" />}
             </Panel>
             <Panel title="Refused">
               {refusedOf(o) === 0 ? <p class="fine"><StateSign state="processed" /> No task refused.</p>
@@ -60,6 +61,12 @@ export default function OperationOnePage({ id }: { id: string }) {
   );
 }
 
+function FilterText({ filter }: { filter: Operation["filter"] }) {
+  const read = fromOperation(filter);
+  const found = [...read.states, ...parts(read).map((p) => p.text)];
+  return found.length > 0 ? <>{found.map((text) => <span class="tag" key={text}>{plain(text)}</span>)}</> : <>all that have not ended</>;
+}
+
 function Progress({ o }: { o: Operation }) {
   const refused = refusedOf(o);
   const all = Math.max(1, o.done + refused + o.failed + o.gone);
@@ -69,7 +76,7 @@ function Progress({ o }: { o: Operation }) {
       <div class="bar" aria-hidden="true">{parts.map(([name, n, kind]) => n > 0 && <i key={name} class={kind} style={{ flexGrow: n / all }} />)}</div>
       <dl class="counts">
         <div><dt>matched</dt><dd>{count(o.matched)}</dd></div>
-        {parts.map(([name, n, kind]) => <div key={name}><dt class={kind}>{name}</dt><dd>{count(n)}</dd></div>)}
+        {parts.map(([name, n, kind]) => <div key={name} class={n === 0 ? "zero" : ""}><dt class={n > 0 ? kind : ""}>{name}</dt><dd>{count(n)}</dd></div>)}
       </dl>
     </section>
   );

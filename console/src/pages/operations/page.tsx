@@ -16,15 +16,15 @@ export default function OperationsPage() {
       <Shown of={page}>{({ operations }) => operations.length === 0
         ? <Empty title="No operation was started yet" icon="operations"><a href="/tasks">Filter the tasks</a>, then choose “Operate on all”.</Empty>
         : (
-          <div class="table-wrap"><table class="table">
+          <div class="table-wrap"><table class="table stacks">
             <thead><tr><th>State</th><th>Verb</th><th>Reason</th><th class="number">Matched</th><th class="number">Done</th><th class="number">Refused</th><th>By</th><th>Started</th></tr></thead>
             <tbody>{operations.map((o) => (
               <tr key={o.id}>
                 <td><span class={`state s-${stateOf(o)}`}><StateSign state={stateOf(o)} />{o.state}</span></td>
-                <td><a href={`/operations/${encodeURIComponent(o.id)}`}>{o.verb}</a></td>
+                <td><a class="id" href={`/operations/${encodeURIComponent(o.id)}`}>{o.verb}</a></td>
                 <td class="wide-cell"><Text>{o.reason}</Text></td>
-                <td class="number">{count(o.matched)}</td><td class="number">{count(o.done)}</td><td class="number">{count(refusedOf(o))}</td>
-                <td><Text>{o.by}</Text></td><td class="muted"><Age at={o.started_at} /></td>
+                <td data-label="Matched" class="number">{count(o.matched)}</td><td data-label="Done" class="number">{count(o.done)}</td><td data-label="Refused" class={`number ${refusedOf(o) > 0 ? "s-doubt told" : ""}`}>{count(refusedOf(o))}</td>
+                <td data-label="By"><Text>{o.by}</Text></td><td class="muted"><Age at={o.started_at} /></td>
               </tr>
             ))}</tbody>
           </table></div>

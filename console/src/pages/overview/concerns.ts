@@ -2,6 +2,7 @@
 import type { AgentList, AlertPage, NodeList, Stats } from "../../api/types.ts";
 import { capital, countTo, plural } from "../../ui/format.ts";
 import { agentTrouble } from "../agents/trouble.ts";
+import { CALM } from "../alerts/row.tsx";
 
 export interface Concern {
   grade: "bad" | "fair";
@@ -11,7 +12,6 @@ export interface Concern {
 }
 
 const SAID_ELSEWHERE = new Set(["task_error", "compensation_failed", "breaker_open", "overdue_no_agent"]);
-const FAIR = new Set(["approval_waiting", "token_expires", "schedule_gap", "submission_refused"]);
 
 export function concerns({ stats, alerts, agents, nodes }: {
   stats: Stats; alerts: AlertPage | undefined; agents: AgentList | undefined; nodes: NodeList | undefined;
@@ -39,7 +39,7 @@ export function concerns({ stats, alerts, agents, nodes }: {
   for (const alert of alerts?.alerts ?? []) {
     // stats are of the node that answers, alerts of all
     const isSaid = SAID_ELSEWHERE.has(alert.condition) || (alert.condition === "store_trouble" && stats.trouble);
-    if (!isSaid) add(FAIR.has(alert.condition) ? "fair" : "bad", capital(alert.summary), `/alerts?alert=${encodeURIComponent(alert.id)}`, alert.first_at);
+    if (!isSaid) add(CALM.has(alert.condition) ? "fair" : "bad", capital(alert.summary), `/alerts?alert=${encodeURIComponent(alert.id)}`, alert.first_at);
   }
   return found.sort((a, b) => Number(a.grade === "fair") - Number(b.grade === "fair"));
 }

@@ -3,7 +3,7 @@ import { useMemo } from "preact/hooks";
 import { useResource } from "../../api/resource.ts";
 import { PACE, useSoon, useStream } from "../../api/stream.ts";
 import type { AlertPage, AgentList, NodeList, Overview, Stats } from "../../api/types.ts";
-import { Age, Empty, Loading, now, Panel, Shown, Text } from "../../ui/basics.tsx";
+import { Empty, Length, Loading, now, Panel, Shown, Text } from "../../ui/basics.tsx";
 import { Chart } from "../../ui/chart.tsx";
 import { count, countTo, duration, plural, time } from "../../ui/format.ts";
 import { StateSign } from "../../ui/icons.tsx";
@@ -59,7 +59,7 @@ function Health({ concerns: list, isWhole, unread }: { concerns: Concern[]; isWh
           {list.map((c) => (
             <li key={c.text} class={c.grade}>
               <StateSign state={c.grade === "bad" ? "error" : "doubt"} />
-              <p><a href={c.href}><Text>{c.text}</Text></a>{c.since && <span class="muted"> <Age at={c.since} /></span>}</p>
+              <p><a href={c.href}><Text>{c.text}</Text></a>{c.since && <span class="muted"> for <Length from={c.since} to={null} /></span>}</p>
             </li>
           ))}
         </ul>
@@ -92,6 +92,9 @@ function States({ stats }: { stats: Stats }) {
   );
 }
 
+const middle = (list: number[]): number | null => [...list].sort((a, b) => a - b)[Math.floor(list.length / 2)] ?? null;
+const highest = (list: number[]): number | null => (list.length > 0 ? Math.max(...list) : null);
+
 function LastHour({ overview }: { overview: ReturnType<typeof useResource<Overview>> }) {
   const series = overview.data?.series ?? [];
   const { times, rates, latency } = useMemo(() => {
@@ -101,6 +104,7 @@ function LastHour({ overview }: { overview: ReturnType<typeof useResource<Overvi
       const minute = series.slice(Math.max(0, n - 5), n + 1);
       return (minute.reduce((sum, s) => sum + s[name], 0) * 6) / minute.length;
     });
+    const minute = (n: number, name: "p50_ms" | "p99_ms") => series.slice(Math.max(0, n - 5), n + 1).map((s) => s[name]).filter((v): v is number => v !== null);
     return {
       times: parts,
       rates: [
@@ -110,8 +114,8 @@ function LastHour({ overview }: { overview: ReturnType<typeof useResource<Overvi
         { label: "error", color: "--bad", values: perMinute("error") },
       ],
       latency: [
-        { label: "half within", color: "--go", values: series.map((s) => s.p50_ms), isFilled: true },
-        { label: "99 % within", color: "--muted", values: series.map((s) => s.p99_ms), dash: [4, 3] },
+        { label: "half within", color: "--go", values: series.map((_, n) => middle(minute(n, "p50_ms"))) },
+        { label: "99 % within", color: "--muted", values: series.map((_, n) => highest(minute(n, "p99_ms"))), dash: [4, 3] },
       ],
     };
   }, [overview.data]);
@@ -119,11 +123,11 @@ function LastHour({ overview }: { overview: ReturnType<typeof useResource<Overvi
   return (
     <div class="columns">
       <Panel title="Tasks a minute" aside={<span class="muted">last hour</span>}>
-        {overview.data && series.length > 1 ? <Chart name="Tasks a minute in the last hour" times={times} lines={rates} format={(v) => count(Math.round(v))} />
+        {overview.data && series.length > 1 ? <Chart isWhole name="Tasks a minute in the last hour" times={times} lines={rates} format={(v) => count(Math.round(v))} />
           : <div class="chart-space">{overview.data ? <Empty title="Nothing is recorded yet" icon="clock">The server has just started.</Empty> : overview.problem ? <Empty title={overview.problem.title} /> : <Loading rows={2} />}</div>}
       </Panel>
       <Panel title="From submission to end" aside={<span class="muted">last hour</span>}>
-        {hasLatency ? <Chart name="Time from submission to end in the last hour" times={times} lines={latency} format={(v) => duration(v)} />
+        {hasLatency ? <Chart isLog name="Time from submission to end in the last hour" times={times} lines={latency} format={(v) => duration(v)} />
           : <div class="chart-space">{overview.data ? <Empty title="No task has ended in the last hour" icon="clock" /> : <Loading rows={2} />}</div>}
       </Panel>
     </div>

@@ -57,13 +57,13 @@ export default function ScheduleOnePage({ name }: { name: string }) {
         {s.backfills && <div><dt>backfill</dt><dd>still runs</dd></div>}
         <div><dt>stored</dt><dd>version {s.version} by <Text>{s.author}</Text>, <Age at={s.stored_at} /></dd></div>
       </dl>
-      <div class="columns">
+      <div class="columns lead-column">
         <Panel title="Next moments" aside={amount < 100 && s.state === "active" && <Button kind="quiet" onClick={() => setAmount(Math.min(100, amount * 4))}>Show more</Button>}>
           <Shown of={moments} rows={4}>{(m) => <Next m={m} />}</Shown>
         </Panel>
         <Panel title="Moments without a task"><Gaps s={s} /></Panel>
       </div>
-      {can("read") && <Panel title="Latest runs" aside={<a href={`/tasks?workflow=${s.workflow}`}>All tasks of {s.workflow}</a>}><Shown of={tasks} rows={4}>{(page) => <Runs page={page} name={s.name} />}</Shown></Panel>}
+      {can("read") && <Panel title="Latest runs" aside={<a href={`/tasks?workflow=${s.workflow}`}>All tasks of {s.workflow}</a>}><Shown of={tasks} rows={4}>{(page) => <Runs page={page} s={s} />}</Shown></Panel>}
       <Tabs label="Text and versions" at={tab} onTab={(t) => go({ tab: t })} tabs={[
         { name: "text", label: "Definition", show: () => <Listing text={textOf(s as Parameters<typeof textOf>[0])} name="the definition" /> },
         { name: "versions", label: `Versions (${s.version})`, show: () => <Versions path={at} newest={s.version} from={from} to={to} onChoose={(a, b) => go({ from: String(a), to: String(b) })} /> },
@@ -124,16 +124,17 @@ function Gaps({ s }: { s: Schedule }) {
   );
 }
 
-function Runs({ page, name }: { page: TaskPage; name: string }) {
-  const runs = page.tasks.filter((t) => t.id.startsWith(`${name}@`)).slice(0, 25);
+function Runs({ page, s }: { page: TaskPage; s: Schedule }) {
+  const runs = page.tasks.filter((t) => t.id.startsWith(`${s.name}@`)).slice(0, 25);
+  if (runs.length === 0 && s.counts.fired === 0) return <Empty title="It has not run yet" icon="clock">{s.next_at && <>The first run is due <Age at={s.next_at} />.</>}</Empty>;
   if (runs.length === 0) return <Empty title="No run is among the newest 500 tasks of the workflow" icon="tasks" />;
   return (
-    <div class="table-wrap"><table class="table">
+    <div class="table-wrap"><table class="table stacks">
       <thead><tr><th>Run</th><th>State</th><th>Submitted</th><th class="number">Took</th></tr></thead>
       <tbody>{runs.map((t) => (
         <tr key={t.id}>
           <td class="wide-cell"><Id id={t.id} href={`/tasks/${encodeURIComponent(t.id)}`} /></td>
-          <td><State state={t.state} note={t.closed_at ? "closed" : undefined} /></td><td><Moment at={t.submitted_at} /> <span class="muted"><Age at={t.submitted_at} /></span></td><td class="number"><Length from={t.submitted_at} to={t.ended_at} /></td>
+          <td><State state={t.state} note={t.closed_at ? "closed" : undefined} /></td><td><Moment at={t.submitted_at} /> <span class="muted"><Age at={t.submitted_at} /></span></td><td data-label="Took" class="number"><Length from={t.submitted_at} to={t.ended_at} /></td>
         </tr>
       ))}</tbody>
     </table></div>

@@ -4,7 +4,7 @@ import { useResource } from "../../api/resource.ts";
 import type { Schedule, SchedulePage } from "../../api/types.ts";
 import { useKeys } from "../../app/keys.ts";
 import { can } from "../../app/session.ts";
-import { Age, Empty, Id, Moment, Shown } from "../../ui/basics.tsx";
+import { Age, CutId, Empty, Moment, Shown } from "../../ui/basics.tsx";
 import { count, plural } from "../../ui/format.ts";
 import { Icon, StateSign } from "../../ui/icons.tsx";
 import { Search } from "../../ui/search.tsx";
@@ -33,7 +33,7 @@ export default function SchedulesPage() {
             {schedules.length > 8 && <Search label="Filter by name or workflow" value={wanted} onValue={setWanted} />}
             {shown.length === 0 ? <Empty title="No schedule has this name" icon="search" /> : (
               <div class="table-wrap"><table class="table stacks">
-                <thead><tr><th>Schedule</th><th>Workflow</th><th>State</th><th>Due next</th><th>Latest moment with a task</th><th class="number">Fired</th><th>Without a task</th><th>Open run</th></tr></thead>
+                <thead><tr><th>Schedule</th><th>Workflow</th><th>State</th><th>Due next</th><th>Latest</th><th class="number">Fired</th><th>Without a task</th><th>Open run</th></tr></thead>
                 <tbody>{shown.map((s) => (
                   <tr key={s.name}>
                     <td><a class="id" href={`/schedules/${s.name}`}>{s.name}</a></td>
@@ -43,7 +43,7 @@ export default function SchedulesPage() {
                     <td data-label="Latest">{s.fired_at ? <Age at={s.fired_at} /> : <span class="none">–</span>}</td>
                     <td data-label="Fired" class="number">{count(s.counts.fired)}</td>
                     <td data-label="Without a task" class={lately(s) ? "s-doubt told" : ""}>{missedText(s)}</td>
-                    <td data-label="Open run" class="wide-cell">{s.run ? <Id id={s.run} href={`/tasks/${encodeURIComponent(s.run)}`} /> : <span class="none">–</span>}</td>
+                    <td data-label="Open run" class="run-cell">{s.run ? <CutId id={s.run} href={`/tasks/${encodeURIComponent(s.run)}`} /> : <span class="none">–</span>}</td>
                   </tr>
                 ))}</tbody>
               </table></div>

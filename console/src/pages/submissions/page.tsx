@@ -8,7 +8,7 @@ import { navigate, query } from "../../app/router.ts";
 import { can } from "../../app/session.ts";
 import { ActionForm } from "../../ui/action_form.tsx";
 import { Age, Button, Copy, Empty, Moment, Text } from "../../ui/basics.tsx";
-import { bytes, plural } from "../../ui/format.ts";
+import { bytes, capital, plural } from "../../ui/format.ts";
 import { StateSign } from "../../ui/icons.tsx";
 import { PagedList } from "../../ui/paged.tsx";
 import { commandLine } from "../../ui/shell.ts";
@@ -45,7 +45,7 @@ export default function SubmissionsPage() {
         )}
       </div>
       <PagedList of={list} empty={<Empty title={state === "refused" ? "No submission was refused" : "No submission waits"} icon="done" />}>{(rows) => (
-        <ul class="cards">{rows.map((s) => <Card key={s.seq} s={s} onAct={(verb) => setAct({ verb, seq: s.seq })} />)}</ul>
+        <ul class="cards joined">{rows.map((s) => <Card key={s.seq} s={s} onAct={(verb) => setAct({ verb, seq: s.seq })} />)}</ul>
       )}</PagedList>
       {act && <Form act={act} source={source} onClose={() => setAct(null)} onDone={() => { setAct(null); list.reload(); }} />}
     </div>
@@ -58,11 +58,13 @@ function Card({ s, onAct }: { s: StoredSubmission; onAct: (verb: "retry" | "drop
     <li class="panel card">
       <div class="card-head">
         <StateSign state={isRefused ? "error" : "waiting"} />
-        <h2>{s.reason ? <Text>{s.reason}</Text> : "Waits to become a task"}</h2>
+        <h2>{s.reason ? <Text>{capital(s.reason)}</Text> : "Waits to become a task"}</h2>
         {can("repair") && isRefused && <span class="card-end"><Button kind="quiet" onClick={() => onAct("retry")}>Retry…</Button><Button kind="quiet" onClick={() => onAct("drop")}>Drop…</Button></span>}
       </div>
-      <p class="muted">number {s.seq}, from {s.source} · submitted <Moment at={s.submitted_at} />{isRefused && <> · refused <Age at={s.refused_at} /></>}</p>
       <dl class="facts-line">
+        <div><dt>number</dt><dd>{s.seq} <span class="muted">from</span> {s.source}</dd></div>
+        <div><dt>submitted</dt><dd><Moment at={s.submitted_at} /></dd></div>
+        {isRefused && <div><dt>refused</dt><dd><Age at={s.refused_at} /></dd></div>}
         <div><dt>id</dt><dd>{s.id === null ? <span class="none">none</span> : <Text>{s.id}</Text>}</dd></div>
         <div><dt>workflow</dt><dd>{s.workflow === null ? <span class="none">none</span> : <Text>{s.workflow}</Text>}</dd></div>
         {FIELDS.map((f) => s[f] !== null && <div key={f}><dt>{f.replace("_", " ")}</dt><dd><Text>{s[f] as string}</Text></dd></div>)}

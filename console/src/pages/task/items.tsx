@@ -5,19 +5,25 @@ import type { ItemPage, Step, Task } from "../../api/types.ts";
 import { stepsFor, VERBS, type Arguments, type VerbName } from "../../actions/verbs.ts";
 import { can } from "../../app/session.ts";
 import { Age, Button, Failed, State, Text, useWidth } from "../../ui/basics.tsx";
+import { drawnState } from "../../actions/verbs.ts";
 import { count, plural } from "../../ui/format.ts";
 import { StateSign } from "../../ui/icons.tsx";
 import { Json } from "../../ui/json.tsx";
 import { Windowed } from "../../ui/window.tsx";
 
 const CELL = 22;
+const FEW = 24; // with so many at most, each has its name
+const ROWS = 14; // with more the grid scrolls by itself
+const FRAME = 26; // its border and its scroll bar
 const PAGE = 500;
 
 // What the grid keeps of an item. The whole item is read when it is opened.
 interface Cell {
-  state: string;
-  inDoubt: boolean;
+  state: string; // as it is drawn
 }
+
+// An item that is a task is as that task is.
+const shownState = (i: Step) => (!i.in_doubt && i.child?.state === "error" && !AT_REST.has(i.state) ? "error" : drawnState(i));
 
 const AT_REST = new Set(["completed", "failed", "skipped", "undone"]);
 const BETWEEN = 1000; // a grid whose items are at work is read again so often
@@ -39,7 +45,7 @@ function useCells(task: Task, step: Step) {
       if (page.next && !pages[n + 1]) pages.push({ cursor: page.next, isAtRest: false });
       setCells((was) => {
         const next = was.slice();
-        for (const i of page.items) if (i.item !== undefined) next[i.item] = { state: i.state, inDoubt: i.in_doubt };
+        for (const i of page.items) if (i.item !== undefined) next[i.item] = { state: shownState(i) };
         return next;
       });
     };
@@ -70,7 +76,8 @@ export function Items({ task, step, onAct }: { task: Task; step: Step; onAct: Ac
   const [open, setOpen] = useState<number | null>(null);
   const [ref, width] = useWidth<HTMLDivElement>();
   const list = useRef<HTMLDivElement>(null);
-  const columns = Math.max(1, Math.floor(width / CELL));
+  const isLong = items.count / Math.max(1, Math.floor(width / CELL)) > ROWS;
+  const columns = Math.max(1, Math.floor((width - (isLong ? FRAME : 0)) / CELL));
   const rows = Math.ceil(items.count / columns);
   const busy = items.begun - items.completed - items.failed - items.skipped - items.undone;
   const move = (by: number) => setOpen((was) => Math.min(Math.max((was ?? 0) + by, 0), items.count - 1));
@@ -92,16 +99,26 @@ export function Items({ task, step, onAct }: { task: Task; step: Step; onAct: Ac
       </div>
       {problem && <Failed problem={problem} />}
       <div ref={ref} tabIndex={0} role="group" aria-label={`Items of ${step.name}: arrows choose one`} onKeyDown={onKey}>
-        <Windowed list={list} row={CELL} total={width > 0 ? rows : 0} ownScroll={rows > 14} class={`item-grid ${rows > 14 ? "long" : ""}`}>{(row) => (
+        {items.count <= FEW && (
+          <div class="item-chips">{Array.from({ length: items.count }, (_, n) => {
+            const state = cells[n]?.state ?? "waiting";
+            return (
+              <button type="button" key={n} tabIndex={-1} class={`node-chip s-${state} ${n === open ? "at" : ""}`} aria-label={`${step.name}.${n}: ${state}`} onClick={() => setOpen(n)}>
+                <StateSign state={state} /><span class="id">{step.name}.{n}</span> <span class="muted">{state === "doubt" ? "in doubt" : state}</span>
+              </button>
+            );
+          })}</div>
+        )}
+        {items.count > FEW && <Windowed list={list} row={CELL} total={width > 0 ? rows : 0} ownScroll={isLong} class={`item-grid ${isLong ? "long" : ""}`}>{(row) => (
           <div class="item-line" key={row}>
             {Array.from({ length: Math.min(columns, items.count - row * columns) }, (_, c) => {
               const n = row * columns + c;
               const cell = cells[n];
-              const state = cell ? (cell.inDoubt ? "doubt" : cell.state) : "waiting";
+              const state = cell?.state ?? "waiting";
               return <button type="button" key={n} tabIndex={-1} class={`cell s-${state} ${n === open ? "at" : ""}`} title={`${step.name}.${n}: ${state === "doubt" ? "in doubt" : state}`} aria-label={`${step.name}.${n}: ${state}`} onClick={() => setOpen(n)} />;
             })}
           </div>
-        )}</Windowed>
+        )}</Windowed>}
       </div>
       {open !== null && <Item key={open} task={task} step={step.name} n={open} state={cells[open]?.state ?? ""} onAct={onAct} onClose={() => setOpen(null)} />}
     </div>

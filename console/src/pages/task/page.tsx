@@ -1,5 +1,5 @@
 // One task: why it does not go on and what would mend it, its steps as a graph and in time, and all that is on record.
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Problem, taskPath } from "../../api/client.ts";
 import { useDefinition } from "../../api/definition.ts";
 import { useResource } from "../../api/resource.ts";
@@ -11,7 +11,8 @@ import { announce } from "../../app/announce.ts";
 import { useKeys } from "../../app/keys.ts";
 import { navigate, path, query } from "../../app/router.ts";
 import { can, session } from "../../app/session.ts";
-import { Age, Copy, Empty, Failed, Length, Loading, Menu, Moment, State, Tags, Text } from "../../ui/basics.tsx";
+import { Age, Copy, Empty, Failed, Length, Loading, Menu, Moment, Panel, State, Tags, Text } from "../../ui/basics.tsx";
+import { InTurn } from "../../ui/in_turn.tsx";
 import { plain } from "../../ui/visible.ts";
 import { Graph, type Definition } from "./graph.tsx";
 import { Records } from "./records.tsx";
@@ -20,6 +21,7 @@ import { TimelinePanel } from "./timeline.tsx";
 import { WhyCard } from "./why.tsx";
 
 const LOOK_AGAIN = 10_000; // while there is no stream
+const LARGE = 100; // steps: with more, one part of the page is drawn after the other
 const WHY_APART = 1000; // a task that changes all the time is not asked why each time
 
 export default function TaskOnePage({ id }: { id: string }) {
@@ -102,16 +104,19 @@ function Shown({ task, isRead, why, onRecord, onReload }: {
 }) {
   const [action, setAction] = useState<{ verb: VerbName; given: Arguments } | null>(null);
   const workflow = useResource<Workflow>(`/v1/workflows/${encodeURIComponent(task.workflow)}/versions/${task.version}`);
-  const definition: Definition | undefined = useDefinition(workflow.data);
+  const found: Definition | null | undefined = useDefinition(workflow.data);
+  const definition = found ?? undefined;
+  const hasChildren = task.steps.some((s) => s.kind === "task" || s.workflow) || definition?.steps?.some((s) => s.task) === true;
+  const isKnown = found !== undefined || workflow.problem !== undefined; // without it the graph would be drawn twice
   const chosenFirst = useRef<string | null>(null);
   if (isRead) chosenFirst.current ??= firstStep(task);
   const atFirst = chosenFirst.current ?? firstStep(task);
   const wanted = query.value.get("step");
   const step = wanted && task.steps.some((s) => s.name === wanted.split(".")[0]) ? wanted : atFirst;
-  const choose = (name: string) => {
+  const choose = useCallback((name: string) => {
     navigate(`${path.value}?step=${encodeURIComponent(name)}`, { replace: true });
     requestAnimationFrame(bringStepIntoView);
-  };
+  }, []);
   const act = (verb: VerbName, given: Arguments) => setAction({ verb, given });
   useKeys({ r: onReload });
   const chosen = useMemo(() => task.steps.flatMap((s) => [s, ...(s.items?.at_work ?? [])]).find((s) => s.name === step), [task, step]);
@@ -131,10 +136,12 @@ function Shown({ task, isRead, why, onRecord, onReload }: {
       <Facts task={task} />
       <WhyCard why={why} task={task} onAct={act} onChanged={onReload} />
       <div class="task-columns">
-        <Graph task={task} definition={definition} step={step} onStep={choose} />
-        <TimelinePanel task={task} step={step} onStep={choose} />
-        {chosen && <StepPanel task={task} step={chosen} onAct={act} />}
-        <Records task={task} definition={workflow.data} />
+        {isKnown ? <Graph task={task} definition={definition} step={step} onStep={choose} /> : <Panel title="Steps" class="graph-panel"><div class="graph-space-free" /></Panel>}
+        <InTurn isLarge={task.steps.length > LARGE}>
+          <TimelinePanel key="timeline" task={task} step={step} onStep={choose} />
+          {chosen && <StepPanel key="step" task={task} step={chosen} onAct={act} />}
+          <Records key="records" task={task} definition={workflow.data} hasChildren={hasChildren} />
+        </InTurn>
       </div>
       {action && (
         <TaskAction verb={action.verb} given={action.given} task={task} onClose={() => setAction(null)}
@@ -149,10 +156,10 @@ function Facts({ task }: { task: Task }) {
     <dl class="facts-line">
       <div><dt>workflow</dt><dd><a href={`/workflows/${encodeURIComponent(task.workflow)}?version=${task.version}`}>{task.workflow}</a> <span class="muted">v{task.version}</span></dd></div>
       <div><dt>submitted</dt><dd><Moment at={task.submitted_at} />{task.owner && <span class="muted"> by <Text>{task.owner}</Text></span>}</dd></div>
-      <div><dt>{task.ended_at ? "took" : "runs for"}</dt><dd><Length from={task.submitted_at} to={task.ended_at} /></dd></div>
+      <div><dt>{task.state === "error" ? "ran for" : task.ended_at ? "took" : "runs for"}</dt><dd><Length from={task.submitted_at} to={task.ended_at} /></dd></div>
       {task.complete_by && <div><dt>complete by</dt><dd><Age at={task.complete_by} /></dd></div>}
       {task.not_before && <div><dt>not before</dt><dd><Moment at={task.not_before} /></dd></div>}
-      <div><dt>direction</dt><dd>{task.direction}</dd></div>
+      {task.state === "error" && task.direction === "undo" && <div><dt>stopped</dt><dd>on the way back</dd></div>}
       {task.lock && <div><dt>lock</dt><dd><Text>{task.lock}</Text></dd></div>}
       {task.tags && Object.keys(task.tags).length > 0 && <div><dt>tags</dt><dd><Tags tags={task.tags} hrefOf={(k, v) => `/tasks?${new URLSearchParams({ [`tag.${k}`]: v })}`} /></dd></div>}
     </dl>

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { useResource } from "../../api/resource.ts";
 import type { MessagePage, Task, TaskPage, Workflow } from "../../api/types.ts";
 import { can } from "../../app/session.ts";
-import { Age, Copy, Empty, Length, Moment, Shown, State, Text } from "../../ui/basics.tsx";
+import { Age, Copy, Empty, Length, Moment, Reason, Shown, State, Text } from "../../ui/basics.tsx";
 import { count } from "../../ui/format.ts";
 import { Folded, Json } from "../../ui/json.tsx";
 import { plain } from "../../ui/visible.ts";
@@ -15,8 +15,7 @@ interface Tab {
   show: () => ComponentChildren;
 }
 
-export function Records({ task, definition }: { task: Task; definition: Workflow | undefined }) {
-  const hasChildren = task.steps.some((s) => s.kind === "task" || s.workflow);
+export function Records({ task, definition, hasChildren }: { task: Task; definition: Workflow | undefined; hasChildren: boolean }) {
   const tabs: Tab[] = [
     { name: "data", label: "Input and output", show: () => <Data task={task} /> },
     ...(hasChildren ? [{ name: "children", label: "Children", show: () => <Children task={task} /> }] : []),
@@ -61,12 +60,12 @@ function Children({ task }: { task: Task }) {
   return (
     <Shown of={page}>{({ tasks, next }) => tasks.length === 0 ? <Empty title="No child was started" /> : (
       <>
-        <div class="table-wrap"><table class="table">
+        <div class="table-wrap"><table class="table stacks">
           <thead><tr><th>State</th><th>Task</th><th>Workflow</th><th>Took</th><th>Submitted</th></tr></thead>
           <tbody>{tasks.map((t) => (
             <tr key={t.id}>
               <td><State state={t.state} note={t.closed_at ? "closed" : undefined} /></td><td><a class="id" href={`/tasks/${encodeURIComponent(t.id)}`}>{plain(t.id)}</a></td>
-              <td>{t.workflow}</td><td><Length from={t.submitted_at} to={t.ended_at} /></td><td class="muted"><Age at={t.submitted_at} /></td>
+              <td>{t.workflow}</td><td data-label="Took"><Length from={t.submitted_at} to={t.ended_at} /></td><td class="muted"><Age at={t.submitted_at} /></td>
             </tr>
           ))}</tbody>
         </table></div>
@@ -99,7 +98,7 @@ function History({ task }: { task: Task }) {
     <ol class="history">{[...task.operations].reverse().map((o, n) => (
       <li key={n}>
         <p><b><Text>{o.actor}</Text></b> {o.verb}{o.step && <> of step <span class="id">{o.step}</span></>} <span class="muted"><Moment at={o.at} />, <Age at={o.at} /></span></p>
-        {o.reason && <p class="history-reason"><Text>{o.reason}</Text></p>}
+        {o.reason && <p class="history-reason"><Reason text={o.reason} /></p>}
         {o.detail && Object.keys(o.detail).length > 0 && <Folded name="Detail" value={o.detail} isOpen={false} />}
       </li>
     ))}</ol>

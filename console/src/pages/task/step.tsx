@@ -1,6 +1,6 @@
 // One step: its attempts, what it was given and gave back, and the verbs for it.
 import type { Attempt, Step, Task } from "../../api/types.ts";
-import { isUndone, stepsFor, VERBS, type Arguments, type VerbName } from "../../actions/verbs.ts";
+import { drawnState, isUndone, stepsFor, VERBS, type Arguments, type VerbName } from "../../actions/verbs.ts";
 import { can } from "../../app/session.ts";
 import { Age, Button, Copy, Id, Length, Moment, Panel, State, Text } from "../../ui/basics.tsx";
 import { count, plural } from "../../ui/format.ts";
@@ -12,7 +12,7 @@ export function StepPanel({ task, step: s, onAct }: { task: Task; step: Step; on
   const isOpen = !["processed", "compensated"].includes(task.state) && !task.closed_at;
   const verbs = isOpen && can("repair") ? VERBS.filter((v) => v.step !== "no" && stepsFor(v.name, task).some((f) => f.name === s.name)) : [];
   return (
-    <Panel class="step-panel" id="step" title={<><span class="muted">Step</span> {s.name}</>} aside={<State state={s.in_doubt ? "doubt" : s.state} note={s.in_doubt ? s.state : undefined} />}>
+    <Panel class="step-panel" id="step" title={<><span class="muted">Step</span> {s.name}</>} aside={<State state={drawnState(s)} note={s.in_doubt ? s.state : undefined} />}>
       {verbs.length > 0 && <div class="step-verbs">{verbs.map((v) => <Button key={v.name} title={v.hint} onClick={() => onAct(v.name, { step: s.name })}>{v.label}…</Button>)}</div>}
       <dl class="facts-line">
         {s.agent && <div><dt>agent</dt><dd><a href={`/agents?agent=${encodeURIComponent(s.agent)}`}>{s.agent}</a></dd></div>}
@@ -69,17 +69,17 @@ const SIGNS: Record<string, string> = { open: "running", completed: "completed",
 function Attempts({ step }: { step: Step }) {
   const attempts = [...step.attempts].reverse();
   return (
-    <div class="table-wrap"><table class="table attempts" aria-label={`Attempts of ${step.name}`}>
+    <div class="table-wrap"><table class="table stacks attempts" aria-label={`Attempts of ${step.name}`}>
       <thead><tr><th>Attempt</th><th>Outcome</th><th>Effect</th><th>Began</th><th>Took</th><th>Instance</th></tr></thead>
       {attempts.map((a) => (
         <tbody key={`${a.direction} ${a.attempt} ${a.round ?? 0}`}>
           <tr>
-            <td>{a.direction === "undo" ? "undo " : ""}{a.attempt}{a.round !== undefined && a.round > 1 ? <span class="muted"> of round {a.round}</span> : ""}</td>
+            <td data-label="Attempt">{a.direction === "undo" ? "undo " : ""}{a.attempt}{a.round !== undefined && a.round > 1 ? <span class="muted"> of round {a.round}</span> : ""}</td>
             <td><span class={`state s-${SIGNS[a.outcome]}`}><StateSign state={SIGNS[a.outcome] ?? "waiting"} />{WORDS[a.outcome] ?? a.outcome}</span>{a.spared && <span class="muted" title="The breaker was not closed: this failure does not count"> spared</span>}</td>
-            <td class={a.effect === "unknown" && a.outcome !== "open" ? "s-doubt" : "muted"}>{a.effect}</td>
-            <td><Moment at={a.started_at} withMs /></td>
-            <td><Length from={a.started_at} to={a.ended_at} /></td>
-            <td class="id"><Text>{a.instance}</Text></td>
+            <td data-label="Effect" class={a.effect === "unknown" && a.outcome !== "open" ? "s-doubt" : "muted"}>{a.effect}</td>
+            <td data-label="Began"><Moment at={a.started_at} withMs /></td>
+            <td data-label="Took"><Length from={a.started_at} to={a.ended_at} /></td>
+            <td data-label="Instance" class="id"><Text>{a.instance}</Text></td>
           </tr>
           {(a.error || a.heartbeat_at || (a.tries ?? 0) > 1) && <tr class="said"><td colSpan={6}><Said attempt={a} /></td></tr>}
         </tbody>

@@ -6,6 +6,7 @@ import { now, Panel, useWidth } from "../../ui/basics.tsx";
 import { duration, exact, moment } from "../../ui/format.ts";
 import { Icon, StateSign } from "../../ui/icons.tsx";
 import { at, label, marks, pan, stepOf, timeAt, zoom, type View } from "../../ui/scale.ts";
+import { memo } from "../../ui/memo.tsx";
 import { Windowed } from "../../ui/window.tsx";
 import { timelineOf, type Bar, type Row, type Timeline } from "./timeline.ts";
 
@@ -21,6 +22,8 @@ export function TimelinePanel({ task, step, onStep }: { task: Task; step: string
   const [ref, width] = useWidth<HTMLDivElement>();
   const list = useRef<HTMLDivElement>(null);
   const change = (next: View) => setChosen(next);
+  const grid = useMemo(() => marks(view, width).map((t) => `M${at(view, width, t)} 0V${ROW}`).join(""), [view, width]);
+  const current = isOpen || task.state === "error" ? Math.floor(now.value / 1000) * 1000 : 0;
   const around = (factor: number) => change(zoom(view, factor, (view.from + view.to) / 2, timeline.whole));
   usePointer(ref, { view, width, timeline, change });
   const onKey = (e: KeyboardEvent) => {
@@ -60,7 +63,7 @@ export function TimelinePanel({ task, step, onStep }: { task: Task; step: string
               <button type="button" class="timeline-label" aria-pressed={step === row.step.name} onClick={() => onStep(row.step.name)}>
                 <StateSign state={drawnState(row.step)} /><span>{row.step.name}</span>
               </button>
-              <div class="timeline-space">{width > 0 && <RowBars row={row} timeline={timeline} view={view} width={width} />}</div>
+              <div class="timeline-space">{width > 0 && <RowBars row={row} complete={timeline.complete} paused={timeline.paused} current={current} grid={grid} view={view} width={width} />}</div>
             </div>
           );
         }}</Windowed>
@@ -131,7 +134,9 @@ function Axis({ view, width }: { view: View; width: number }) {
   );
 }
 
-function RowBars({ row, timeline, view, width }: { row: Row; timeline: Timeline; view: View; width: number }) {
+const RowBars = memo(({ row, complete, paused, current, grid, view, width }: {
+  row: Row; complete: number | null; paused: number | null; current: number; grid: string; view: View; width: number;
+}) => {
   const x = (t: number) => at(view, width, t);
   const isIn = (from: number, to: number) => to >= view.from && from <= view.to;
   const vertical = (t: number | null, kind: string, title: string) => t !== null && isIn(t, t) && (
@@ -139,16 +144,16 @@ function RowBars({ row, timeline, view, width }: { row: Row; timeline: Timeline;
   );
   return (
     <svg class="row-bars" width={width} height={ROW} role="img" aria-label={summary(row)}>
-      {marks(view, width).map((t) => <line key={t} class="grid" x1={x(t)} x2={x(t)} y1={0} y2={ROW} />)}
-      {timeline.paused !== null && isIn(timeline.paused, view.to) && <rect class="paused-time" x={Math.max(0, x(timeline.paused))} y={0} width={Math.max(0, width - Math.max(0, x(timeline.paused)))} height={ROW}><title>paused</title></rect>}
+      <path class="grid" d={grid} />
+      {paused !== null && isIn(paused, view.to) && <rect class="paused-time" x={Math.max(0, x(paused))} y={0} width={Math.max(0, width - Math.max(0, x(paused)))} height={ROW}><title>paused</title></rect>}
       {row.bars.filter((b) => isIn(b.from, b.to)).map((b, n) => <BarOf key={n} bar={b} x={x} width={width} />)}
       {row.beats.filter((t) => isIn(t, t)).map((t) => <g key={t} class="beat"><path d={`M${x(t)} 6l3 4-3 4-3-4z`} /><title>{`last heartbeat ${moment(t, Date.now(), true)}`}</title></g>)}
       {row.deadlines.map((t) => vertical(t, "deadline", `complete-by of ${row.step.name}\n${exact(t)}`))}
-      {vertical(timeline.complete, "deadline whole", `complete-by of the task\n${timeline.complete ? exact(timeline.complete) : ""}`)}
-      {vertical(now.value, "now-line", "now")}
+      {vertical(complete, "deadline whole", `complete-by of the task\n${complete ? exact(complete) : ""}`)}
+      {vertical(current, "now-line", "now")}
     </svg>
   );
-}
+});
 
 function BarOf({ bar, x, width }: { bar: Bar; x: (t: number) => number; width: number }) {
   const left = Math.max(-4, x(bar.from));

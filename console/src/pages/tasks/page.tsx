@@ -1,5 +1,5 @@
 // The list of tasks: filtered, live, by keyboard, and from a filter to an operation on all of it.
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { call, Problem } from "../../api/client.ts";
 import { PACE, useSoon, useStream } from "../../api/stream.ts";
 import type { TaskChange, TaskPage, TaskSummary } from "../../api/types.ts";
@@ -8,16 +8,16 @@ import { announce } from "../../app/announce.ts";
 import { useKeys } from "../../app/keys.ts";
 import { navigate, query } from "../../app/router.ts";
 import { can } from "../../app/session.ts";
-import { Age, Button, Copy, Empty, Failed, Length, Loading, State, Tags, Text } from "../../ui/basics.tsx";
+import { Age, Button, Copy, CutId, Empty, Failed, Length, Loading, State, Tags, Text } from "../../ui/basics.tsx";
 import { fromQuery, isEmpty, NO_FILTER, toFlags, toQuery, type TaskFilter } from "../../ui/filter.ts";
 import { count, plural } from "../../ui/format.ts";
+import { memo } from "../../ui/memo.tsx";
 import { commandLine } from "../../ui/shell.ts";
-import { plain } from "../../ui/visible.ts";
 import { rangeOf, Windowed } from "../../ui/window.tsx";
 import { Filters } from "./filters.tsx";
 import { changed, NO_ROWS, ofChosen, partsOf, refreshed, withPage, type Rows } from "./model.ts";
 
-const ROW = 45;
+const ROW = 41;
 const PAGE = 200;
 const LOOK_AGAIN = 10_000;
 
@@ -114,14 +114,15 @@ export default function TasksPage() {
     const top = (list.current?.getBoundingClientRect().top ?? 0) + next * ROW;
     if (top < 140) scrollBy(0, top - 140);
     else if (top + ROW > innerHeight - 20) scrollBy(0, top + ROW - innerHeight + 20);
+    requestAnimationFrame(() => list.current?.querySelector<HTMLElement>(`[aria-rowindex="${next + 1}"] a.id`)?.focus({ preventScroll: true }));
     const task = rows.tasks[next];
     if (task) announce(`${task.id}, ${task.state}`);
   };
-  const choose = (id: string) => setChosen((was) => {
+  const choose = useCallback((id: string) => setChosen((was) => {
     const next = new Set(was);
     if (!next.delete(id)) next.add(id);
     return next;
-  });
+  }), []);
   const current = rows.tasks[at];
   useKeys({
     j: () => move(1), k: () => move(-1), ArrowDown: (e) => { e.preventDefault(); move(1); }, ArrowUp: (e) => { e.preventDefault(); move(-1); },
@@ -129,15 +130,17 @@ export default function TasksPage() {
     x: () => current && choose(current.id), r: reload, Escape: () => setChosen(new Set()),
   });
   useEffect(() => { setAt(-1); setChosen(new Set()); }, [text]);
+  const hasFresh = rows.fresh.size > 0;
+  useEffect(() => { if (hasFresh) announce("There are new tasks above the list"); }, [hasFresh]);
 
-  const withTag = (key: string, value: string) => `/tasks?${toQuery({ ...filter, tags: [...filter.tags.filter(([k]) => k !== key), [key, value]] })}`;
+  const withTag = useCallback((key: string, value: string) => `/tasks?${toQuery({ ...filter, tags: [...filter.tags.filter(([k]) => k !== key), [key, value]] })}`, [filter]);
   const shownNumber = `${count(rows.tasks.length)}${rows.next ? "+" : ""}`;
   const mayOperate = can("repair");
   return (
     <div class="page tasks-page">
       <header class="page-head">
         <h1>Tasks</h1>
-        <span class="muted" role="status">{isLoading && rows.tasks.length === 0 ? "" : `${shownNumber} ${rows.tasks.length === 1 && !rows.next ? "task" : "tasks"}`}</span>
+        <span class="muted" role="status">{(isLoading || problem) && rows.tasks.length === 0 ? "" : `${shownNumber} ${rows.tasks.length === 1 && !rows.next ? "task" : "tasks"}`}</span>
         <div class="page-actions">
           <Copy text={() => commandLine(["list", ...toFlags(filter, Date.now())])} label="Copy as command" small={false} />
           {mayOperate && <Button icon="operations" onClick={() => setBulk(filter)} disabled={rows.tasks.length === 0}>Operate on all…</Button>}
@@ -158,7 +161,7 @@ export default function TasksPage() {
           <span role="columnheader" class="c-id">Task</span>
           <span role="columnheader" class="c-workflow">Workflow</span>
           <span role="columnheader" class="c-tags">Tags</span>
-          <span role="columnheader" class="c-waits">Waits for</span>
+          <span role="columnheader" class="c-waits">Detail</span>
           <span role="columnheader" class="c-took">Took</span>
           <span role="columnheader" class="c-at">Submitted</span>
           {rows.fresh.size > 0 && <span role="cell" class="c-fresh"><button type="button" class="fresh" onClick={() => { reload(); scrollTo(0, 0); }}>{plural(rows.fresh.size, "new task")}: show</button></span>}
@@ -197,18 +200,18 @@ function isNew(change: TaskChange, filter: TaskFilter): boolean {
   return change.revision === 1;
 }
 
-function Row({ task, isAt, isChosen, onChoose, tagHref, n }: {
+const Row = memo(({ task, isAt, isChosen, onChoose, tagHref, n }: {
   task: TaskSummary; tagHref: (key: string, value: string) => string; isAt: boolean; isChosen: boolean; onChoose: ((id: string) => void) | null; n: number;
-}) {
+}) => {
   const note = task.closed_at ? "closed" : task.paused_at ? "paused" : undefined;
-  const waits = task.waiting_for ? waitingFor(task.waiting_for) : task.failure_count > 0 ? plural(task.failure_count, "failure") : "";
+  const waits = task.waiting_for ? `waits for ${waitingFor(task.waiting_for)}` : task.failure_count > 0 ? plural(task.failure_count, "failure") : "";
   const href = `/tasks/${encodeURIComponent(task.id)}`;
   return (
     <div class={`task-row ${isAt ? "at" : ""} ${isChosen ? "chosen" : ""}`} role="row" aria-rowindex={n + 1}
       onClick={(e) => { if (!(e.target as Element).closest("a, input, button") && !getSelection()?.toString()) navigate(href); }}>
       {onChoose && <span role="cell" class="c-choose"><input type="checkbox" aria-label={`Choose ${task.id}`} checked={isChosen} onChange={() => onChoose(task.id)} /></span>}
       <span role="cell" class="c-state"><State state={task.state} note={note} /></span>
-      <span role="cell" class="c-id"><a class="id" href={href} title={task.id}>{plain(task.id)}</a></span>
+      <span role="cell" class="c-id"><CutId id={task.id} href={href} /></span>
       <span role="cell" class="c-workflow">{task.workflow} <span class="muted">v{task.version}</span></span>
       <span role="cell" class="c-tags"><Tags tags={task.tags} hrefOf={tagHref} /></span>
       <span role="cell" class="c-waits muted"><Text>{waits}</Text></span>
@@ -216,7 +219,7 @@ function Row({ task, isAt, isChosen, onChoose, tagHref, n }: {
       <span role="cell" class="c-at muted"><Age at={task.submitted_at} /></span>
     </div>
   );
-}
+});
 
 function waitingFor(name: string): string {
   if (name === "@wait") return "a time";

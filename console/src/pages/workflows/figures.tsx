@@ -72,7 +72,7 @@ export function FiguresPanel({ workflow, figures, onStep }: { workflow: string; 
               ))}
               {e.half !== null && <div><dt class="muted">Took</dt><dd>{duration(e.half)} <span class="muted">95 % within {duration(e.most as number)}</span></dd></div>}
             </dl>
-            <p class="muted">Of the {page.next ? `newest ${count(e.total)} tasks` : plural(e.total, "task")}, children included; shares of those that have stopped.</p>
+            <p class="muted">{page.next ? `The newest ${count(e.total)} tasks` : plural(e.total, "task")}, with children. The shares are of those that have stopped.</p>
             <Steps figures={figures} by={by} onBy={setBy} onStep={onStep} />
           </div>
         );

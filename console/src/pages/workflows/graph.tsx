@@ -1,16 +1,12 @@
 // The steps of a definition as a graph: what each does, and what it took of late.
-import { useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import type { Definition, StepDefinition } from "../../api/definition.ts";
-import { Panel, useWidth } from "../../ui/basics.tsx";
 import { duration } from "../../ui/format.ts";
+import { GraphPanel, type DrawnLine, type DrawnNode } from "../../ui/graph.tsx";
 import { Icon } from "../../ui/icons.tsx";
-import { BOX, curve, graphOf, layout } from "../../ui/layout.ts";
+import { BOX, graphOf, layout } from "../../ui/layout.ts";
 import { plain } from "../../ui/visible.ts";
-import { useArea } from "../task/graph.tsx";
 import { percent, type StepFigures } from "./model.ts";
-
-const SMALLEST = 0.7;
-const MARGIN = 300;
 
 export function kindOf(s: StepDefinition): "agent" | "wait" | "signal" | "approve" | "task" {
   return s.wait !== undefined ? "wait" : s.signal ? "signal" : s.approve ? "approve" : s.task ? "task" : "agent";
@@ -34,38 +30,17 @@ export function DefinitionGraph({ definition, figures, step, onStep }: {
 }) {
   const drawn = useMemo(() => layout(graphOf(definition.steps)), [definition]);
   const by = useMemo(() => new Map(definition.steps.map((s) => [s.name, s])), [definition]);
-  const [ref, width] = useWidth<HTMLDivElement>();
-  const [whole, setWhole] = useState(false);
-  const fit = width > 0 ? Math.min(1, (width - 2) / drawn.width) : 1;
-  const scale = whole ? Math.min(fit, 520 / drawn.height) : Math.max(fit, SMALLEST);
-  const area = useArea(ref, scale);
-  const isSeen = (x: number, y: number) => !area || (x > area.left - MARGIN && x < area.right + MARGIN && y > area.top - MARGIN && y < area.bottom + MARGIN);
-  const edgeSeen = (points: { x: number; y: number }[]) => {
-    const xs = points.map((p) => p.x);
-    const ys = points.map((p) => p.y);
-    return !area || (Math.max(...xs) > area.left && Math.min(...xs) < area.right && Math.max(...ys) > area.top && Math.min(...ys) < area.bottom);
-  };
+  const lines = useMemo<DrawnLine[]>(() => drawn.edges.map((e) => ({ points: e.points, kind: "plain" })), [drawn]);
+  const nodes = useMemo<DrawnNode[]>(() => [...drawn.boxes.values()].map((b) => ({ key: b.name, x: b.x, y: b.y, state: "waiting" })), [drawn]);
   return (
-    <Panel title="Steps" class="graph-panel" aside={fit < SMALLEST && <button type="button" class="button quiet" aria-pressed={whole} onClick={() => setWhole(!whole)}><Icon name="fit" /><span>{whole ? "Readable size" : "Whole graph"}</span></button>}>
-      <div ref={ref} class="graph-scroll" tabIndex={0} role="group" aria-label="Graph of the steps">
-        <div class="graph-space" style={{ width: drawn.width * scale, height: drawn.height * scale }}>
-          <div class="graph" style={{ width: drawn.width, height: drawn.height, transform: `scale(${scale})` }}>
-            <svg width={drawn.width} height={drawn.height} aria-hidden="true">
-              {drawn.edges.filter((e) => edgeSeen(e.points)).map((e) => <path key={`${e.from} ${e.to}`} class="edge" d={curve(e.points)} />)}
-            </svg>
-            {[...drawn.boxes.values()].filter((b) => isSeen(b.x, b.y)).map((b) => {
-              const s = by.get(b.name);
-              return s && <Node key={b.name} step={s} figures={figures.get(b.name)} x={b.x} y={b.y} isAt={step === b.name} onStep={onStep} />;
-            })}
-          </div>
-        </div>
-      </div>
+    <GraphPanel width={drawn.width} height={drawn.height} nodes={nodes} lines={lines}
+      draw={(n) => <Node key={n.key} step={by.get(n.key) as StepDefinition} figures={figures.get(n.key)} x={n.x} y={n.y} isAt={step === n.key} onStep={onStep} />}>
       {definition.on_undo && definition.on_undo.length > 0 && (
         <div class="on-undo"><span class="muted">on undo:</span>{definition.on_undo.map((s) => (
           <button type="button" key={s.name} class="node-chip" aria-pressed={step === s.name} onClick={() => onStep(s.name)}><Icon name={ICONS[kindOf(s)]} />{s.name}</button>
         ))}</div>
       )}
-    </Panel>
+    </GraphPanel>
   );
 }
 

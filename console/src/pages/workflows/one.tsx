@@ -50,7 +50,7 @@ export default function WorkflowOnePage({ name }: { name: string }) {
 }
 
 function One({ shown, newest }: { shown: Workflow; newest: number }) {
-  const definition = useDefinition(shown);
+  const definition = useDefinition(shown) ?? undefined;
   const isOlder = shown.version !== newest;
   const figures = useFigures(shown.name, isOlder ? shown.version : null);
   const bySteps = useMemo(() => new Map(figures.steps.map((s) => [s.name, s])), [figures.steps]);

@@ -46,15 +46,15 @@ export default function WorkflowsPage() {
           <>
             {workflows.length > 8 && <Search label="Filter by name" value={wanted} onValue={setWanted} />}
             {shown.length === 0 ? <Empty title="No workflow has this name" icon="search" /> : (
-              <div class="table-wrap"><table class="table">
+              <div class="table-wrap"><table class="table stacks">
                 <thead><tr><th>Workflow</th><th class="number">Version</th><th class="number">Steps</th>{work && <th class="number">At work</th>}{error && <th class="number">In error</th>}<th>Stored as</th></tr></thead>
                 <tbody>{shown.map((w) => (
                   <tr key={w.name}>
                     <td class="wide-cell"><a class="id" href={`/workflows/${w.name}`}>{w.name}</a></td>
-                    <td class="number">{w.version}</td><td class="number">{count(w.steps)}</td>
-                    {work && <td class="number"><Tally n={work.of(w.name)} isWhole={work.isWhole} href={`/tasks?workflow=${w.name}&state=pending,processing,compensating`} /></td>}
-                    {error && <td class="number"><Tally n={error.of(w.name)} isWhole={error.isWhole} isBad href={`/tasks?workflow=${w.name}&state=error&closed=false`} /></td>}
-                    <td class="muted">{w.format.toUpperCase()}</td>
+                    <td data-label="Version" class="number">{w.version}</td><td data-label="Steps" class="number">{count(w.steps)}</td>
+                    {work && <td data-label="At work" class="number"><Tally n={work.of(w.name)} isWhole={work.isWhole} href={`/tasks?workflow=${w.name}&state=pending,processing,compensating`} /></td>}
+                    {error && <td data-label="In error" class="number"><Tally n={error.of(w.name)} isWhole={error.isWhole} isBad href={`/tasks?workflow=${w.name}&state=error&closed=false`} /></td>}
+                    <td data-label="Stored as" class="muted">{w.format.toUpperCase()}</td>
                   </tr>
                 ))}</tbody>
               </table></div>
