@@ -3,8 +3,10 @@
 
 /*
  * The archive of deleted tasks: a folder of files, with the whole record of one task as JSON on
- * each line. A line is durable before its task is deleted. After a crash in between, the same task
- * is written again, so readers go by the id, and the last line counts.
+ * each line. Lines with items of its steps, which begin with {"items_of":"ID","part":N, stand
+ * before it, in order. A line is durable before its task is deleted. After a crash in between, the
+ * same task is written again, so readers go by the id: the last record counts, and before it the
+ * items from the latest part 1 on.
  *
  *   n1-20260131T100000.000Z.ndjson.zst   node, and start of the file
  *

@@ -24,6 +24,7 @@ enum {
     READ_BYTES = 4 << 20,   /* of records, at once */
     READ_US = 2000,         /* how long a change may have to wait for it, about ... */
     READ_US_SHARED = 20000, /* ... where each record is a round trip, and others go on meanwhile */
+    ITEMS_BYTES = 1 << 20,  /* lines of items that are written at once, about */
 };
 
 struct retire_record {
@@ -90,6 +91,7 @@ void retirer_end(struct retirer *r)
 {
     free(r->counts);
     r->counts = NULL;
+    retire_items_end(&r->items);
     buf_fini(&r->lines);
     arena_fini(&r->arena);
     arena_fini(&r->names_arena);
@@ -113,10 +115,18 @@ static void turn_to_orphans(struct retirer *r)
     r->look.after_root = SLICE_NONE;
 }
 
+static void archive_release(struct retirer *r)
+{
+    if (r->holds_archive)
+        r->server->background->archive_busy = false;
+    r->holds_archive = false;
+}
+
 static void part_end(struct retirer *r)
 {
     ASSERT(r->server->load.exchanges > 0);
     r->server->load.exchanges--;
+    archive_release(r);
     if (r->look.orphans)
         r->look.after_root = arena_copy(&r->names_arena, r->look.after_root);
     else
@@ -197,6 +207,7 @@ static void begin_delete(struct retirer *r)
 {
     int64_t reserve_ms = r->server->config.retention->reserve_ms;
 
+    archive_release(r);
     r->delete =
         (struct retire){.tasks = r->batch,
                         .task_count = r->batch_count,
@@ -223,18 +234,24 @@ static void write_run(uv_work_t *w)
                            &r->error);
 }
 
+/* True: the part has ended. */
+static bool archive_failed(struct retirer *r)
+{
+    r->archive_failed = r->err != ERR_OK;
+    if (!r->archive_failed)
+        return false;
+    r->look.more = false;
+    part_end(r);
+    return true;
+}
+
 static void write_done(uv_work_t *w, int status)
 {
     struct retirer *r = CONTAINER_OF(w, struct retirer, work);
 
     ASSERT(status == 0);
-    r->server->background->archive_busy = false;
-    r->archive_failed = r->err != ERR_OK;
-    if (r->archive_failed) {
-        r->look.more = false;
-        part_end(r);
+    if (archive_failed(r))
         return;
-    }
     r->archived += r->batch_count;
     begin_delete(r);
 }
@@ -270,9 +287,9 @@ static void log_unreadable(struct retirer *r, const struct retired *t,
              record->err == ERR_OK ? "its workflow is not known" : record->error.text);
 }
 
+/* Behind those of items, if there are any. */
 static void make_lines(struct retirer *r)
 {
-    buf_clear(&r->lines);
     r->batch_count = 0;
     for (size_t i = r->at; i < r->end; i++) {
         const struct retired *t = &r->look.found[i];
@@ -286,9 +303,130 @@ static void make_lines(struct retirer *r)
     }
 }
 
+static void write_lines(struct retirer *r)
+{
+    make_lines(r);
+    if (r->batch_count == 0) {
+        begin_delete(r);
+        return;
+    }
+    r->written_at = server_now(r->server);
+    int rc = uv_queue_work(&r->server->loop, &r->work, write_run, write_done);
+    ASSERT(rc == 0); /* cannot fail: it has a callback */
+}
+
+/* The part ends before the task at r->at, and the next one goes on with it. */
+static void leave_the_rest(struct retirer *r)
+{
+    r->look.after_seq = r->look.found[r->at].seq - 1;
+    r->look.after_root = r->look.found[r->at].root;
+    r->look.more = true;
+    part_end(r);
+}
+
+/* ---- items ---- */
+
+static void begin_page(struct retirer *r);
+
+/* Without the record, which follows, what was written of them says nothing. */
+static void items_are_unreadable(struct retirer *r)
+{
+    r->records[0].err = r->err;
+    r->records[0].error = r->error;
+    r->err = ERR_OK;
+    buf_clear(&r->lines);
+    write_lines(r);
+}
+
+static void page_write_run(uv_work_t *w)
+{
+    struct retirer *r = CONTAINER_OF(w, struct retirer, work);
+
+    r->err = retire_items_write(&r->items, &r->lines, &r->error);
+    if (r->err != ERR_OK || r->lines.len < ITEMS_BYTES)
+        return;
+    r->err = archive_write(r->server->background->archive, buf_view(&r->lines), r->written_at,
+                           &r->error);
+    buf_clear(&r->lines);
+}
+
+static void page_write_done(uv_work_t *w, int status)
+{
+    struct retirer *r = CONTAINER_OF(w, struct retirer, work);
+
+    ASSERT(status == 0);
+    if (r->err == ERR_CORRUPT)
+        items_are_unreadable(r);
+    else if (archive_failed(r))
+        return;
+    else if (r->server->draining)
+        leave_the_rest(r);
+    else if (retire_items_more(&r->items))
+        begin_page(r);
+    else
+        write_lines(r);
+}
+
+static void page_read_run(struct store_job *j, struct store *store)
+{
+    struct retirer *r = CONTAINER_OF(j, struct retirer, job);
+
+    r->err = retire_items_read(&r->items, store, &r->error);
+}
+
+static void page_read_done(struct store_job *j)
+{
+    struct retirer *r = CONTAINER_OF(j, struct retirer, job);
+
+    r->took_us += j->took_us;
+    if (r->err == ERR_OK) {
+        r->written_at = server_now(r->server);
+        int rc = uv_queue_work(&r->server->loop, &r->work, page_write_run, page_write_done);
+        ASSERT(rc == 0); /* cannot fail: it has a callback */
+    } else if (err_is_transient(r->err)) {
+        r->look.more = false;
+        part_end(r);
+    } else {
+        items_are_unreadable(r);
+    }
+}
+
+static void begin_page(struct retirer *r)
+{
+    submit(r, page_read_run, page_read_done);
+}
+
+/* False: it has none, or cannot be read. */
+static bool begin_items(struct retirer *r)
+{
+    struct retire_record *record = &r->records[0];
+    const struct definition *d =
+        registry_find(&r->server->workflows, record->row.workflow, record->row.version);
+    struct task *t = arena_alloc(&r->arena, sizeof *t);
+    struct error ignored; /* it is found again */
+
+    if (!r->with_items || !d
+        || task_decode(&d->workflow, &record->row, &r->arena, t, &ignored) != ERR_OK)
+        return false;
+    return retire_items_begin(&r->items, &d->workflow, t);
+}
+
+/* ---- reading ---- */
+
 static bool is_shared(const struct retirer *r)
 {
     return r->server->config.store->shared;
+}
+
+/* Any thread. */
+static bool has_items(const struct retirer *r, const struct retire_record *record)
+{
+    const struct definition *d =
+        record->err == ERR_OK
+            ? registry_find_shared(&r->server->workflows, record->row.workflow, record->row.version)
+            : NULL;
+
+    return d && d->workflow.slot_count > 0;
 }
 
 static void read_run(struct store_job *j, struct store *store)
@@ -303,9 +441,18 @@ static void read_run(struct store_job *j, struct store *store)
         struct reservation gone; /* another part may have deleted it: it is left out */
         one->err = task_read(store, r->look.found[i].id, &r->arena, &one->row, &one->operations,
                              &gone, &one->error);
+        r->with_items = has_items(r, one);
+        if (r->with_items && i > r->at) { /* it is dealt with alone */
+            r->with_items = false;
+            break;
+        }
         bytes += one->err == ERR_OK ? one->row.doc.len : 0;
         for (size_t k = 0; one->err == ERR_OK && k < one->row.payload_count; k++)
             bytes += one->row.payloads[k].json.len;
+        if (r->with_items) {
+            i++;
+            break;
+        }
     }
     r->end = i;
 }
@@ -325,15 +472,11 @@ static void read_done(struct store_job *j)
         part_end(r);
         return;
     }
-    make_lines(r);
-    if (r->lines.len == 0) {
-        begin_delete(r);
-        return;
-    }
-    r->server->background->archive_busy = true;
-    r->written_at = server_now(r->server);
-    int rc = uv_queue_work(&r->server->loop, &r->work, write_run, write_done);
-    ASSERT(rc == 0); /* cannot fail: it has a callback */
+    buf_clear(&r->lines);
+    if (begin_items(r))
+        begin_page(r);
+    else
+        write_lines(r);
 }
 
 /* Takes the next run of found tasks that are treated alike: archived, or only deleted. */
@@ -349,10 +492,7 @@ static void deal(struct retirer *r)
     ASSERT(!archive || r->server->background->archive);
     if (r->server->draining
         || (archive && r->server->background->archive_busy)) { /* by another part */
-        r->look.after_seq = r->look.found[r->at].seq - 1;
-        r->look.after_root = r->look.found[r->at].root;
-        r->look.more = true;
-        part_end(r);
+        leave_the_rest(r);
         return;
     }
     r->end = r->at;
@@ -365,6 +505,7 @@ static void deal(struct retirer *r)
         begin_delete(r);
         return;
     }
+    r->server->background->archive_busy = r->holds_archive = true;
     r->records = arena_alloc(&r->arena, r->batch_count * sizeof *r->records);
     submit(r, read_run, read_done);
 }

@@ -11,12 +11,15 @@
  * "Floors" is done once, for rules that keep the newest: how far down they reach. What is to be
  * archived is read as a whole, made into lines, and on the archive's disk before it is deleted; if
  * it cannot be written, nothing is deleted and the part ends with the error. A record that cannot
- * be read is not deleted. A part ends when all tasks found in one look are deleted or left.
+ * be read is not deleted. A task with items is dealt with alone: its items are read and written
+ * page by page, before its record (retire_items.h). A part ends when all tasks found in one look
+ * are deleted or left.
  */
 
 #include <uv.h>
 
 #include "background/retention.h"
+#include "background/retire_items.h"
 #include "node/store_thread.h"
 
 struct server;
@@ -66,6 +69,9 @@ struct retirer {
     size_t batch_count;
     size_t at, end; /* of what was found: [at, end) is being dealt with */
     struct retire_record *records;
+    bool with_items; /* the record is that of one task with items */
+    struct retire_items items;
+    bool holds_archive; /* no other part writes there */
     struct buf lines;
 };
 

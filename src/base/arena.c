@@ -47,6 +47,24 @@ void arena_fini(struct arena *a)
     *a = (struct arena){0};
 }
 
+void arena_take(struct arena *a, struct arena *from)
+{
+    struct arena_chunk *last = from->chunk;
+
+    if (!last)
+        return;
+    if (!a->chunk) {
+        *a = *from;
+    } else {
+        while (last->next)
+            last = last->next;
+        last->next = a->chunk->next; /* behind the newest chunk, which still has room */
+        a->chunk->next = from->chunk;
+        a->total += from->total;
+    }
+    *from = (struct arena){0};
+}
+
 void *arena_alloc(struct arena *a, size_t size)
 {
     void *ptr = take(a, size, 16);

@@ -18,6 +18,7 @@ struct arena {
 };
 
 void arena_fini(struct arena *a);
+void arena_take(struct arena *a, struct arena *from);     /* what `from` has, which is empty then */
 void *arena_alloc(struct arena *a, size_t size);          /* zeroed, aligned to 16 */
 char *arena_bytes(struct arena *a, size_t size);          /* not zeroed, not aligned */
 struct slice arena_copy(struct arena *a, struct slice s); /* NONE stays NONE; terminated by a NUL */

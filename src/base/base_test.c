@@ -479,9 +479,35 @@ static void many_lines_of_one_kind_are_counted(void **state)
     CHECK(log_burst_has_room(&b, 61001, &left_out) && left_out == 0, "it is said once");
 }
 
+/* What was allocated stays where it is, and is freed with the other. */
+static void an_arena_takes_what_another_has(void **state)
+{
+    struct arena a = {0};
+    struct arena b = {0};
+    size_t total = 0;
+    (void)state;
+
+    struct slice first = arena_copy(&a, SLICE("first"));
+    arena_take(&a, &b);
+    for (int i = 0; i < 100; i++)
+        (void)arena_alloc(&b, 1000);
+    struct slice second = arena_copy(&b, SLICE("second"));
+    total = a.total + b.total;
+    arena_take(&a, &b);
+    assert_int_equal(a.total, total);
+    assert_null(b.chunk);
+    struct slice third = arena_copy(&a, SLICE("third"));
+    assert_true(slice_is(first, "first") && slice_is(second, "second") && slice_is(third, "third"));
+    arena_take(&b, &a);
+    assert_int_equal(b.total, total);
+    arena_fini(&b);
+    arena_fini(&a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_arena_takes_what_another_has),
         cmocka_unit_test(durations_are_read_and_written),
         cmocka_unit_test(clocks_go_on),
         cmocka_unit_test(durations_are_told),

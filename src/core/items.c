@@ -120,13 +120,15 @@ void items_tally_all(const struct workflow *w, const struct task *t)
             items_tally(w, t, i);
 }
 
+/* Each result and each item that is brought back looks at all slots, so the walk is a short one. */
 int items_slot(const struct workflow *w, const struct task *t, uint16_t step, uint32_t item)
 {
-    const struct workflow_step *ws = &w->steps[step];
+    const struct each_spec *each = &w->steps[step].each;
+    const struct step *end = t->steps + each->slots_at + each->slot_count;
 
-    SLOTS_FOREACH (u, ws)
-        if (t->steps[u].slot != SLOT_FREE && t->steps[u].item == item)
-            return u;
+    for (const struct step *s = t->steps + each->slots_at; s < end; s++)
+        if (s->item == item && s->slot != SLOT_FREE)
+            return (int)(s - t->steps);
     return -1;
 }
 

@@ -105,7 +105,7 @@ void json_canonical(const struct json *j, struct buf *b, json_sink *take, void *
  */
 void json_open(struct buf *b, char bracket);
 void json_close(struct buf *b, char bracket);
-void json_key(struct buf *b, const char *key);
+void json_key_of(struct buf *b, const char *key, size_t len);
 void json_key_slice(struct buf *b, struct slice key); /* escaped */
 void json_string(struct buf *b, struct slice s);      /* null for NONE; bytes must be UTF-8 */
 void json_raw(struct buf *b, struct slice json);      /* null for NONE */
@@ -114,16 +114,48 @@ void json_bool(struct buf *b, bool v);
 void json_null(struct buf *b);
 void json_time(struct buf *b, int64_t at); /* RFC 3339; null for 0 */
 
+void json_plain(struct buf *b, struct slice s); /* a string that needs no escaping */
+
+/* Inline, so that the length of a literal is known: a document has hundreds of keys, and is written
+ * at each change. The same is true of the members below. */
+static inline void json_key(struct buf *b, const char *key)
+{
+    json_key_of(b, key, strlen(key));
+}
+
 /* A member of an object: json_key() and its value. */
-void json_member_text(struct buf *b, const char *key, struct slice text);  /* null for NONE */
-void json_member_raw(struct buf *b, const char *key, struct slice json);   /* null for NONE */
-void json_member_plain(struct buf *b, const char *key, struct slice text); /* needs no escaping */
-void json_member_number(struct buf *b, const char *key, int64_t v);
+void json_member_text(struct buf *b, const char *key, struct slice text); /* null for NONE */
+void json_member_raw(struct buf *b, const char *key, struct slice json);  /* null for NONE */
 void json_member_bool(struct buf *b, const char *key, bool v);
 void json_member_time(struct buf *b, const char *key, int64_t at); /* null for 0 */
 
+static inline void json_member_plain(struct buf *b, const char *key, struct slice text)
+{
+    json_key(b, key);
+    json_plain(b, text);
+}
+
+static inline void json_member_number(struct buf *b, const char *key, int64_t v)
+{
+    json_key(b, key);
+    json_number(b, v);
+}
+
 /* The same for a value that may be missing; nothing for NONE. */
-void json_member_text_if(struct buf *b, const char *key, struct slice text);
-void json_member_raw_if(struct buf *b, const char *key, struct slice json);
+static inline void json_member_text_if(struct buf *b, const char *key, struct slice text)
+{
+    if (!text.ptr)
+        return;
+    json_key(b, key);
+    json_string(b, text);
+}
+
+static inline void json_member_raw_if(struct buf *b, const char *key, struct slice json)
+{
+    if (!json.ptr)
+        return;
+    json_key(b, key);
+    json_raw(b, json);
+}
 
 #endif

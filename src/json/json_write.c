@@ -34,10 +34,8 @@ void json_close(struct buf *b, char bracket)
     buf_byte(b, bracket);
 }
 
-void json_key(struct buf *b, const char *key)
+void json_key_of(struct buf *b, const char *key, size_t len)
 {
-    size_t len = strlen(key);
-
     comma(b);
     char *at = buf_room(b, len + 3); /* and a NUL */
     if (!at)
@@ -99,6 +97,13 @@ static void quoted_plain(struct buf *b, struct slice s)
     at[s.len + 1] = '"';
     at[s.len + 2] = 0;
     b->len += s.len + 2;
+}
+
+void json_plain(struct buf *b, struct slice s)
+{
+    ASSERT(s.ptr);
+    comma(b);
+    quoted_plain(b, s);
 }
 
 /* Adds the characters that fit into the buffer. */
@@ -230,23 +235,10 @@ void json_member_text(struct buf *b, const char *key, struct slice text)
     json_string(b, text);
 }
 
-void json_member_plain(struct buf *b, const char *key, struct slice text)
-{
-    ASSERT(text.ptr);
-    json_key(b, key);
-    quoted_plain(b, text);
-}
-
 void json_member_raw(struct buf *b, const char *key, struct slice json)
 {
     json_key(b, key);
     json_raw(b, json);
-}
-
-void json_member_number(struct buf *b, const char *key, int64_t v)
-{
-    json_key(b, key);
-    json_number(b, v);
 }
 
 void json_member_bool(struct buf *b, const char *key, bool v)
@@ -259,16 +251,4 @@ void json_member_time(struct buf *b, const char *key, int64_t at)
 {
     json_key(b, key);
     json_time(b, at);
-}
-
-void json_member_text_if(struct buf *b, const char *key, struct slice text)
-{
-    if (text.ptr)
-        json_member_text(b, key, text);
-}
-
-void json_member_raw_if(struct buf *b, const char *key, struct slice json)
-{
-    if (json.ptr)
-        json_member_raw(b, key, json);
 }

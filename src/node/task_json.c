@@ -525,3 +525,23 @@ void render_archived(struct buf *b, const struct workflow *w, const struct task 
     render_record(b, &r, row, operations, SIGNALS_ALL);
     render_one_line(b, from);
 }
+
+void render_archived_items(struct buf *b, const struct workflow *w, const struct task *t,
+                           const struct archived_items *page)
+{
+    const struct record r = {&(struct pulses){0}, w, t};
+    size_t from = b->len;
+
+    buf_byte(b, '{'); /* not json_open: what stands before it is another line */
+    json_member_text(b, "items_of", t->id); /* first: readers find it without parsing the line */
+    json_member_number(b, "part", page->part);
+    json_member_text(b, "step", w->steps[page->step].name);
+    render_generation(b, page->generation);
+    json_key(b, "items");
+    json_open(b, '[');
+    for (size_t i = 0; i < page->row_count; i++)
+        render_row(b, &r, page->step, &page->rows[i]);
+    json_close(b, ']');
+    json_close(b, '}');
+    render_one_line(b, from);
+}

@@ -12,7 +12,7 @@ enum { RECORD_LARGE = 32 << 10 };
 void render_task(struct buf *b, const struct pulses *pulses, const struct workflow *w,
                  const struct task *t, const struct task_row *row,
                  const struct audit_page *operations);
-/* The same for the archive: in one line, with all signals. */
+/* The same for the archive: in one line, with all signals. Items at rest are in lines before it. */
 void render_archived(struct buf *b, const struct workflow *w, const struct task *t,
                      const struct task_row *row, const struct audit_page *operations);
 void render_summary(struct buf *b, const struct task_row *row);
@@ -32,6 +32,17 @@ struct item_page {
 };
 void render_items(struct buf *b, const struct pulses *pulses, const struct workflow *w,
                   const struct task *t, const struct item_page *page);
+
+/* Items at rest of one list, for the archive, in one line. */
+struct archived_items {
+    uint16_t step;
+    uint32_t generation; /* of the step when it had this list */
+    uint32_t part;       /* which of the lines of the task it is, from 1 */
+    const struct step *rows;
+    size_t row_count;
+};
+void render_archived_items(struct buf *b, const struct workflow *w, const struct task *t,
+                           const struct archived_items *page);
 
 /* The signals that no step has taken yet, with their values. */
 void render_signals(struct buf *b, const struct task *t);

@@ -349,7 +349,10 @@ static void apply(struct scheduler *s, struct live *l, struct command *c)
     }
     if (goes_on_with(s, l, c, &e) || is_in_work_unowned(l))
         take_ownership(s, l);
-    live_detach_ended(&s->tasks, l);
+    if (c->kind == COMMAND_RESULT && e.step >= 0 && e.step < task_unit_count(&l->task))
+        live_detach_one(&s->tasks, l, (uint16_t)e.step); /* there may be a hundred others */
+    else
+        live_detach_ended(&s->tasks, l);
 }
 
 /* A new task would have no lock. But what was accepted once is accepted again, even if a newer

@@ -184,7 +184,7 @@ bool items_will_be_undone(const struct live *l);
 bool items_await_outputs(struct scheduler *s, struct live *l);
 void items_gather(struct scheduler *s, struct job *j); /* reads for a job */
 /* The task that goes on with it; NULL: none does. */
-struct live *items_landed(struct scheduler *s, const struct item_reading *r);
+struct live *items_landed(struct scheduler *s, struct item_reading *r);
 /* Rows from that item on are read, for a command. */
 void items_want_row(struct scheduler *s, struct live *l, uint16_t step, uint32_t number);
 void items_forget_rows(struct live *l, uint16_t step); /* those to be undone: one has changed */
@@ -292,7 +292,7 @@ void landed_claim(struct scheduler *s, const struct claim *c);
 void landed_claims_unknown(struct scheduler *s);
 void landed_owned(struct scheduler *s, const struct row_page *page);
 void landed_load(struct scheduler *s, struct live *l, const struct reading *r);
-void landed_items(struct scheduler *s, const struct item_reading *r);
+void landed_items(struct scheduler *s, struct item_reading *r);
 void landed_trouble(struct scheduler *s, enum err err, bool committed, const struct error *e);
 
 #endif

@@ -10,7 +10,6 @@ enum {
     ERRORS_MAX = 100,         /* of items, that an expression sees */
     READS_OF_STEP = 4,        /* at most */
     READS_MAX = 8,            /* of one job */
-    ROWS_MAX = 256,           /* of one read: more than are at work, so that few wait for it */
     ROWS_BYTES_MAX = 4 << 20, /* of one read */
     REST_MAX = 32,            /* of one read for a command: others may be for those after it */
     REST_BYTES_MAX = 1 << 20,
@@ -75,6 +74,35 @@ static void bring_known(struct scheduler *s, struct live *l, uint16_t step)
     }
 }
 
+static uint32_t known_count(const struct live_items *known)
+{
+    return (uint32_t)(known->count - known->next);
+}
+
+/* The rows that are known, and those to be read, are next to each other: from which number down. */
+static uint32_t unknown_below(const struct live *l, uint16_t step)
+{
+    const struct live_items *known = &l->items[step];
+
+    return known_count(known) > 0 ? known->rows[known->count - 1].item
+                                  : l->task.steps[step].items->undo_below;
+}
+
+/* Rows are wanted now; or will be once those at work are undone, and then twice those of these:
+ * they are read while the store has nothing else to do, or at last beside a commit (may_wait). So
+ * no item waits for its row. */
+static bool rows_are_wanted(const struct live *l, uint16_t step)
+{
+    const struct workflow *w = &l->definition->workflow;
+    const struct items *in = l->task.steps[step].items;
+    uint32_t known = known_count(&l->items[step]);
+
+    if (known == 0)
+        return items_to_bring(w, &l->task, step) > 0;
+    return !l->items[step].large && in->tally.at_work > 0
+           && known < 2U * w->steps[step].each.concurrency && known < in->to_undo;
+}
+
 void items_bring(struct scheduler *s, struct live *l)
 {
     const struct workflow *w = &l->definition->workflow;
@@ -85,10 +113,9 @@ void items_bring(struct scheduler *s, struct live *l)
         if (w->steps[i].kind != KIND_EACH)
             continue;
         bring_known(s, l, i);
-        struct live_items *known = known_of(l, i);
-        if (known->next < known->count || items_to_bring(w, &l->task, i) == 0)
+        if (!rows_are_wanted(l, i))
             continue;
-        known->reads_rows = true;
+        known_of(l, i)->reads_rows = true;
         want_read(s, l, i);
     }
 }
@@ -219,15 +246,19 @@ static void gather_rows(struct job *j, const struct live *l, uint16_t step, stru
     read.task = l->id;
     read.step = l->definition->workflow.steps[step].name;
     read.generation = l->task.steps[step].generation;
-    j->items[j->item_count++] =
-        (struct item_reading){.task = arena_copy(&j->arena, l->id), .step = step, .rows = read};
+    j->items[j->item_count++] = (struct item_reading){
+        .task = arena_copy(&j->arena, l->id),
+        .step = step,
+        .rows = read,
+        .workflow = read.order == ITEMS_TO_UNDO ? &l->definition->workflow : NULL,
+    };
 }
 
-static struct item_read read_to_undo(const struct live *l, uint16_t step)
+static struct item_read read_to_undo(const struct scheduler *s, const struct live *l, uint16_t step)
 {
     return (struct item_read){.order = ITEMS_TO_UNDO,
-                              .from = l->task.steps[step].items->undo_below,
-                              .limit = ROWS_MAX,
+                              .from = unknown_below(l, step),
+                              .limit = s->config.rows_max,
                               .bytes_max = ROWS_BYTES_MAX};
 }
 
@@ -275,14 +306,14 @@ static bool reads_outputs(const struct job *j)
     return j->item_count > 0 && j->items[j->item_count - 1].outputs;
 }
 
-static void gather_of(struct job *j, struct live *l)
+static void gather_of(struct scheduler *s, struct job *j, struct live *l)
 {
     for (uint16_t i = 0; i < l->task.step_count; i++) {
         size_t from = j->item_count;
         if (j->item_count + READS_OF_STEP > READS_MAX || reads_outputs(j))
             return;
         if (l->items[i].reads_rows)
-            gather_rows(j, l, i, read_to_undo(l, i));
+            gather_rows(j, l, i, read_to_undo(s, l, i));
         if (l->items[i].reads_errors)
             gather_rows(j, l, i, read_failed());
         if (l->items[i].reads_rest)
@@ -297,14 +328,39 @@ static void gather_of(struct job *j, struct live *l)
     link_remove(&l->item_link);
 }
 
+/* Whether all that it wants are rows for which no place waits yet. */
+static bool may_wait(const struct live *l)
+{
+    const struct workflow *w = &l->definition->workflow;
+
+    for (uint16_t i = 0; i < l->task.step_count; i++) {
+        const struct live_items *in = &l->items[i];
+        if (in->reads_outputs || in->reads_errors || in->reads_rest
+            || (in->reads_rows && known_count(in) < w->steps[i].each.concurrency))
+            return false;
+    }
+    return true;
+}
+
 void items_gather(struct scheduler *s, struct job *j)
 {
+    struct link later;
+
     if (list_empty(&s->tasks.item_reads))
         return;
+    list_init(&later);
     j->items = arena_alloc(&j->arena, READS_MAX * sizeof *j->items);
     while (!list_empty(&s->tasks.item_reads) && j->item_count + READS_OF_STEP <= READS_MAX
-           && !reads_outputs(j))
-        gather_of(j, CONTAINER_OF(list_first(&s->tasks.item_reads), struct live, item_link));
+           && !reads_outputs(j)) {
+        struct live *l = CONTAINER_OF(list_first(&s->tasks.item_reads), struct live, item_link);
+        if (j->batch.change_count == 0 || !may_wait(l)) {
+            gather_of(s, j, l);
+            continue;
+        }
+        link_remove(&l->item_link);
+        list_push(&later, &l->item_link);
+    }
+    list_take_all(&s->tasks.item_reads, &later);
 }
 
 /* ---- what was read ---- */
@@ -334,27 +390,43 @@ static bool rests_to_be_undone(const struct live *l, uint16_t step)
     return false;
 }
 
-static void landed_rows(struct scheduler *s, struct live *l, const struct item_reading *r)
+/* Room for so many more behind those that are known. */
+static void rows_grow(struct live *l, struct live_items *known, size_t more)
+{
+    size_t left = known_count(known);
+    struct step *rows = arena_alloc(&l->arena, (left + more + 1) * sizeof *rows);
+
+    if (left > 0)
+        memcpy(rows, known->rows + known->next, left * sizeof *rows);
+    known->rows = rows;
+    known->count = left;
+    known->next = 0;
+}
+
+static void landed_rows(struct scheduler *s, struct live *l, struct item_reading *r)
 {
     const struct workflow *w = &l->definition->workflow;
     struct live_items *known = known_of(l, r->step);
-    struct error e = {.text = "rows of items are missing"};
 
-    known->count = known->next = 0;
-    known->below = l->task.steps[r->step].items->undo_below;
-    if (rests_to_be_undone(l, r->step))
+    if (r->rows.from != unknown_below(l, r->step))
+        return; /* other rows are wanted by now */
+    if (known_count(known) == 0)
+        known->below = l->task.steps[r->step].items->undo_below;
+    if (rests_to_be_undone(l, r->step)) {
+        known->count = known->next = 0;
         return; /* its row is not stored yet: they are read again when it is */
-    known->rows = arena_alloc(&l->arena, (r->rows.count + 1) * sizeof *known->rows);
-    for (size_t i = 0; i < r->rows.count; i++) {
-        if (items_slot(w, &l->task, r->step, r->rows.rows[i].number) >= 0)
-            continue; /* it is in a slot, and its row is older */
-        if (item_decode(w, r->step, &r->rows.rows[i], &l->arena, &known->rows[known->count], &e)
-            != ERR_OK)
-            break; /* those before it in the list have to wait */
-        known->count++;
     }
-    if (known->count == 0)
-        items_unreadable(s, l, r->step, e.text);
+    known->large = r->rows.more && r->rows.count < r->rows.limit;
+    rows_grow(l, known, r->step_count);
+    arena_take(&l->arena, &r->decoded);
+    size_t before = known->count;
+    for (size_t i = 0; i < r->step_count; i++)
+        if (items_slot(w, &l->task, r->step, r->steps[i].item) < 0) /* else its row is older */
+            known->rows[known->count++] = r->steps[i];
+    if (known->count > before)
+        return; /* one that cannot be read, and those before it in the list, have to wait */
+    items_unreadable(s, l, r->step,
+                     r->step_count < r->rows.count ? r->error.text : "rows of items are missing");
 }
 
 static void put_error(struct buf *b, const struct step *item)
@@ -478,7 +550,7 @@ static void landed_outputs(struct live *l, const struct item_reading *r)
         output->json = with_resting(l, r->step, r->all.json);
 }
 
-static void landed(struct scheduler *s, struct live *l, const struct item_reading *r)
+static void landed(struct scheduler *s, struct live *l, struct item_reading *r)
 {
     if (r->outputs && (r->err == ERR_OK || r->err == ERR_TOO_BIG))
         landed_outputs(l, r);
@@ -490,7 +562,7 @@ static void landed(struct scheduler *s, struct live *l, const struct item_readin
         landed_rows(s, l, r);
 }
 
-struct live *items_landed(struct scheduler *s, const struct item_reading *r)
+struct live *items_landed(struct scheduler *s, struct item_reading *r)
 {
     struct live *l = live_find(&s->tasks, r->task);
     uint32_t generation = r->outputs ? r->all.generation : r->rows.generation;

@@ -39,12 +39,24 @@ static void load_all(struct store *store, struct job *j)
         find_deleted(store, j, &j->loads[i]);
 }
 
+static void decode_rows(struct job *j, struct item_reading *r)
+{
+    r->steps = arena_alloc(&r->decoded, (r->rows.count + 1) * sizeof *r->steps);
+    while (r->step_count < r->rows.count
+           && item_decode_with(r->workflow, r->step, &r->rows.rows[r->step_count], &j->arena,
+                               &r->decoded, &r->steps[r->step_count], &r->error)
+                  == ERR_OK)
+        r->step_count++;
+}
+
 static void read_items(struct store *store, struct job *j)
 {
     for (size_t i = 0; i < j->item_count; i++) {
         struct item_reading *r = &j->items[i];
         r->err = r->outputs ? store->ops->items->outputs(store, &r->all, &j->arena, &r->error)
                             : store->ops->items->read(store, &r->rows, &j->arena, &r->error);
+        if (r->err == ERR_OK && r->workflow)
+            decode_rows(j, r);
     }
 }
 
@@ -114,6 +126,8 @@ void job_free(struct job *j)
 {
     struct arena a = j->arena; /* the job lies in its own arena */
 
+    for (size_t i = 0; i < j->item_count; i++)
+        arena_fini(&j->items[i].decoded);
     arena_fini(&a);
 }
 

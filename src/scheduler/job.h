@@ -14,6 +14,11 @@ struct item_reading {
     bool outputs; /* all outputs; else: rows to be undone, those that failed, or for a command */
     struct item_read rows;
     struct item_outputs all;
+    const struct workflow
+        *workflow; /* of rows to be undone, which the thread that reads decodes: */
+    struct step *steps;
+    size_t step_count;    /* up to the first one that cannot be decoded; *error says why */
+    struct arena decoded; /* has them */
     enum err err;
     struct error error;
 };

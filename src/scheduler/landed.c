@@ -459,7 +459,7 @@ void landed_load(struct scheduler *s, struct live *l, const struct reading *r)
 }
 
 /* What could not be read is read again. One that has ended is stored next, with its output. */
-void landed_items(struct scheduler *s, const struct item_reading *r)
+void landed_items(struct scheduler *s, struct item_reading *r)
 {
     struct live *l = items_landed(s, r);
 

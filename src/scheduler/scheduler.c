@@ -11,6 +11,7 @@
 enum {
     LIVE_MAX = 50000,
     BATCH_MAX = 2048,
+    ROWS_MAX = 256, /* more than are at work */
     BATCH_BYTES = 16 << 20,
     LEASE_MS = 3000,
 };
@@ -21,6 +22,7 @@ static struct scheduler_config config_with_defaults(const struct scheduler_confi
 
     all.live_max = c->live_max ? c->live_max : LIVE_MAX;
     all.batch_max = c->batch_max ? c->batch_max : BATCH_MAX;
+    all.rows_max = c->rows_max ? c->rows_max : ROWS_MAX;
     all.batch_bytes = c->batch_bytes ? c->batch_bytes : BATCH_BYTES;
     all.lease_ms = c->lease_ms ? c->lease_ms : LEASE_MS;
     all.overruns = NULL; /* taken */

@@ -82,6 +82,7 @@ struct scheduler_config {
                          passed; default 10 s */
     size_t live_max;  /* tasks in memory beyond which nothing is claimed; default 50 000 */
     size_t batch_max; /* changes in one transaction; default 2 048 */
+    size_t rows_max;  /* items of one read that are to be undone; default 256 */
     uint64_t turn_steps; /* steps of expressions that one turn may evaluate; default 50 000 */
     size_t batch_bytes;  /* documents and payloads beyond which a batch is closed; default 16 MiB */
     struct slice key_prefix;        /* put before idempotency keys; may be NONE */

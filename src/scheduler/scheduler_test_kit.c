@@ -41,7 +41,10 @@ static bool on_work_answer(void *arg, struct work *w)
         return false;
     if (s->requests == 0 && w->request_count > 0)
         s->token = arena_copy(&s->arena, w->requests[0].token);
+    s->token_count = w->request_count;
+    s->tokens = arena_alloc(&s->arena, (w->request_count + 1) * sizeof *s->tokens);
     for (size_t i = 0; i < w->request_count; i++) {
+        s->tokens[i] = arena_copy(&s->arena, w->requests[i].token);
         s->idempotency_key = arena_copy(&s->arena, w->requests[i].idempotency_key);
         s->input = arena_copy(&s->arena, w->requests[i].input);
         s->attempt = w->requests[i].attempt;

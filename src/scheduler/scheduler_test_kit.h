@@ -33,6 +33,8 @@ struct stage {
     int troubles;             /* reports that the store failed, less those that it works again */
     struct arena arena;       /* of what is copied below */
     struct slice token;       /* of the first request */
+    struct slice *tokens;     /* of the requests of the last answer */
+    size_t token_count;
     struct slice idempotency_key, input; /* of the last one ... */
     uint32_t attempt;
     enum result_status status; /* of the last result ... */

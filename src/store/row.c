@@ -126,14 +126,38 @@ static bool dropped_valid(const struct change *c)
     return c->kind != CHANGE_REQUEST || c->row.dropped_payload_count == 0;
 }
 
+static bool is_of_list(const struct item_row *row, const struct item_row *of)
+{
+    return row->generation == of->generation && slice_eq(row->step, of->step);
+}
+
+/* Whether the row begins a list, which no row before it is of. */
+static bool begins_list(const struct item_row *items, size_t at)
+{
+    for (size_t i = 0; i < at; i++)
+        if (is_of_list(&items[at], &items[i]))
+            return false;
+    return true;
+}
+
+/* Those of a list are next to each other, each once. */
 static bool items_valid(const struct change *c)
 {
+    uint64_t seen[ITEMS_MAX / 64 + 1];
+
     for (size_t i = 0; i < c->row.item_count; i++) {
-        if (!item_row_valid(&c->row.items[i]))
+        const struct item_row *row = &c->row.items[i];
+        if (!item_row_valid(row))
             return false;
-        for (size_t k = 0; k < i; k++)
-            if (item_row_order(&c->row.items[k], &c->row.items[i]) == 0)
+        if (i == 0 || !is_of_list(row, row - 1)) {
+            if (!begins_list(c->row.items, i))
                 return false;
+            memset(seen, 0, sizeof seen);
+        }
+        uint64_t bit = UINT64_C(1) << row->number % 64;
+        if (seen[row->number / 64] & bit)
+            return false;
+        seen[row->number / 64] |= bit;
     }
     return c->kind != CHANGE_REQUEST || c->row.item_count == 0;
 }

@@ -369,16 +369,27 @@ void live_remove_resting(struct live *l)
             link_remove(link);
 }
 
+static void detach_if_ended(struct tasks *ts, struct live *l, struct live_step *ls)
+{
+    if ((!ls->instance && !ls->elsewhere) || step_is_open(&l->task.steps[ls->step]))
+        return;
+    ts->counts.open_attempts -= link_is_in(&ls->sent);
+    live_detach_step(ts, ls);
+    pulses_forget(l, ls->step);
+    counts_attempt_ended(l, ls->step);
+}
+
 /* Frees the places of attempts that have ended. */
 void live_detach_ended(struct tasks *ts, struct live *l)
 {
-    LIST_FOREACH (link, after, &l->active) {
-        struct live_step *ls = CONTAINER_OF(link, struct live_step, active);
-        if ((ls->instance || ls->elsewhere) && !step_is_open(&l->task.steps[ls->step])) {
-            ts->counts.open_attempts -= link_is_in(&ls->sent);
-            live_detach_step(ts, ls);
-            pulses_forget(l, ls->step);
-            counts_attempt_ended(l, ls->step);
-        }
-    }
+    LIST_FOREACH (link, after, &l->active)
+        detach_if_ended(ts, l, CONTAINER_OF(link, struct live_step, active));
+}
+
+void live_detach_one(struct tasks *ts, struct live *l, uint16_t step)
+{
+    struct live_step *ls = &l->steps[step];
+
+    if (link_is_in(&ls->active))
+        detach_if_ended(ts, l, ls);
 }

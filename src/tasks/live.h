@@ -18,6 +18,7 @@ bool live_any_open(const struct live *l);
 void live_remove_resting(struct live *l); /* removes those of which all is durable and reported */
 void live_detach_step(struct tasks *ts, struct live_step *ls); /* removes it from all lists */
 void live_detach_ended(struct tasks *ts, struct live *l);      /* all whose attempt has ended */
+void live_detach_one(struct tasks *ts, struct live *l, uint16_t step); /* the same, for one step */
 /* No instance has it from now on. */
 void live_goes_elsewhere(struct tasks *ts, struct live *l, uint16_t step);
 /* Applies an event by the rules of core/. */

@@ -1,5 +1,5 @@
-/* intact archive list, get, cat: records of deleted tasks, read directly from the archive's
- * files. */
+/* intact archive list, get, cat: records of deleted tasks and their items, read directly from the
+ * archive's files. */
 
 #include "archive/archive.h"
 
@@ -64,11 +64,20 @@ static int list(struct invocation *in)
 
 /* ---- get, cat ---- */
 
+/* Which lines of an archive, counted over all files, from 1; 0: none. */
+struct lines {
+    uint64_t first, last;
+};
+
 /* What to do with each line. */
 struct visit {
     void (*line)(struct visit *v, struct slice line);
-    struct slice id;  /* get */
-    struct buf found; /* get: the last match */
+    bool with_items;     /* cat: also the lines of items */
+    struct slice id;     /* get */
+    struct buf found;    /* get: the last match */
+    uint64_t count;      /* get: lines so far */
+    uint64_t items_at;   /* get: where the latest items of the task begin; 0: there are none */
+    struct lines chosen; /* get: the items of the last match */
 };
 
 static enum err visit_file(struct visit *v, const char *folder, const char *name, struct error *e)
@@ -102,24 +111,85 @@ static enum err visit_all(struct visit *v, const char *folder, struct error *e)
     return err;
 }
 
-static void print_line(struct visit *v, struct slice line)
+static void print(struct slice line)
 {
-    (void)v;
     (void)fwrite(line.ptr, 1, line.len, stdout); /* checked at the end of the program */
     (void)putchar('\n');
 }
 
-/* Does not parse the record, because the id comes first. */
+/* Does not parse the line, because its kind comes first. */
+static bool begins_with(struct slice *line, struct slice text)
+{
+    if (line->len < text.len || memcmp(line->ptr, text.ptr, text.len) != 0)
+        return false;
+    *line = (struct slice){line->ptr + text.len, line->len - text.len};
+    return true;
+}
+
+static bool is_of_items(struct slice line)
+{
+    return begins_with(&line, SLICE("{\"items_of\":"));
+}
+
+static bool is_record_of(struct slice line, struct slice id)
+{
+    return begins_with(&line, SLICE("{\"id\":\"")) && begins_with(&line, id)
+           && begins_with(&line, SLICE("\""));
+}
+
+static bool are_items_of(struct slice *line, struct slice id)
+{
+    return begins_with(line, SLICE("{\"items_of\":\"")) && begins_with(line, id)
+           && begins_with(line, SLICE("\",\"part\":"));
+}
+
+static void print_line(struct visit *v, struct slice line)
+{
+    if (v->with_items || !is_of_items(line))
+        print(line);
+}
+
+/* Items stand before their record. After a crash they may be there once more, from part 1 on. */
 static void look_for(struct visit *v, struct slice line)
 {
-    static const char before[] = "{\"id\":\"";
-    size_t n = sizeof before - 1;
+    struct slice rest = line;
 
-    if (line.len > n + v->id.len && memcmp(line.ptr, before, n) == 0
-        && memcmp(line.ptr + n, v->id.ptr, v->id.len) == 0 && line.ptr[n + v->id.len] == '"') {
+    v->count++;
+    if (is_record_of(line, v->id)) {
         buf_clear(&v->found);
         buf_slice(&v->found, line);
+        v->chosen = (struct lines){v->items_at, v->items_at ? v->count : 0};
+        v->items_at = 0;
+    } else if (are_items_of(&rest, v->id) && begins_with(&rest, SLICE("1,"))) {
+        v->items_at = v->count;
     }
+}
+
+static void print_items(struct visit *v, struct slice line)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct slice rest = line;
+    struct json *j = NULL;
+
+    v->count++;
+    if (v->count < v->chosen.first || v->count > v->chosen.last || !are_items_of(&rest, v->id)
+        || json_parse(&a, line, &j, NULL) != ERR_OK)
+        return;
+    const struct json *items = json_get(j, "items");
+    for (const struct json *i = items ? items->child : NULL; i; i = i->next)
+        print(i->raw);
+}
+
+/* What was found: the record, or its items, which are read once more. */
+static enum err print_found(struct visit *v, const char *folder, bool items, struct error *e)
+{
+    if (!items) {
+        print(buf_view(&v->found));
+        return ERR_OK;
+    }
+    v->line = print_items;
+    v->count = 0;
+    return v->chosen.last ? visit_all(v, folder, e) : ERR_OK;
 }
 
 static int get(struct invocation *in)
@@ -131,9 +201,11 @@ static int get(struct invocation *in)
     if (!folder)
         return CLI_USAGE;
     enum err err = visit_all(&v, folder, &e);
-    if (v.found.len > 0)
-        print_line(&v, buf_view(&v.found));
     bool found = v.found.len > 0;
+    if (found) {
+        enum err printed = print_found(&v, folder, given(in, "items"), &e);
+        err = err == ERR_OK ? printed : err;
+    }
     buf_fini(&v.found);
     if (err != ERR_OK)
         return failed(in, &e);
@@ -143,7 +215,7 @@ static int get(struct invocation *in)
 
 static int cat(struct invocation *in)
 {
-    struct visit v = {.line = print_line};
+    struct visit v = {.line = print_line, .with_items = given(in, "items")};
     const char *folder = folder_of(in);
     struct error e = {0};
     enum err err = ERR_OK;
@@ -168,7 +240,17 @@ static const struct flag list_flags[] = {
     {0},
 };
 
-static const struct flag flags[] = {FOLDER, {0}};
+static const struct flag get_flags[] = {
+    FOLDER,
+    {.name = "items", .help = "print its items that had ended, one per line, instead"},
+    {0},
+};
+
+static const struct flag cat_flags[] = {
+    FOLDER,
+    {.name = "items", .help = "also print the lines with items"},
+    {0},
+};
 
 const struct verb verb_archive_list = {
     .noun = "archive",
@@ -187,8 +269,10 @@ const struct verb verb_archive_get = {
     .summary = "print the record of a deleted task",
     .about = "Finds a task in an archive, and prints its last record as JSON.",
     .arguments = {{.name = "TASK", .kind = WORD_ANY}},
-    .flags = flags,
-    .examples = {{"intact archive get o-17 --folder /var/lib/intact/archive", "one task"}},
+    .flags = get_flags,
+    .examples = {{"intact archive get o-17 --folder /var/lib/intact/archive", "one task"},
+                 {"intact archive get o-17 --items --folder /var/lib/intact/archive",
+                  "its items that had ended"}},
     .exits = "1 if the task is not there, or a file is damaged",
     .is_local = true,
     .run = get,
@@ -201,7 +285,7 @@ const struct verb verb_archive_cat = {
     .about = "Prints records, one per line. After a crash a task may occur more than once: the "
              "last record is valid.",
     .arguments = {{.name = "FILE", .kind = WORD_ANY, .optional = true, .repeats = true}},
-    .flags = flags,
+    .flags = cat_flags,
     .examples = {{"intact archive cat --folder /var/lib/intact/archive | jq .id",
                   "ids of all tasks"}},
     .exits = "1 if a file is damaged",

@@ -96,6 +96,11 @@ enum err task_decode_kept(const struct workflow *w, const struct task_row *row,
 enum err item_decode(const struct workflow *w, uint16_t step, const struct item_row *row,
                      struct arena *a, struct step *ret, struct error *e) MUST_USE;
 
+/* The same for one of many: `tree` gets what is needed meanwhile. */
+enum err item_decode_with(const struct workflow *w, uint16_t step, const struct item_row *row,
+                          struct arena *tree, struct arena *a, struct step *ret,
+                          struct error *e) MUST_USE;
+
 /* The owner that a document names, as in struct task, without the rest of it: in `a`. */
 struct slice doc_owner(struct slice doc, struct arena *a);
 

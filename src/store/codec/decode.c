@@ -710,8 +710,32 @@ static bool item_valid(const struct workflow *w, uint16_t step, struct step *s)
     return rests && task_step_valid(&one, &t, 0);
 }
 
+static struct fault_note note_copy(struct arena *a, struct fault_note n)
+{
+    return (struct fault_note){arena_copy(a, n.code), arena_copy(a, n.message)};
+}
+
+/* The tree of a row is not kept: it takes several times what is kept of it, and very many rows are
+ * read. Values are pieces of the document. */
+static void keep_texts(struct arena *a, struct step *s)
+{
+    s->error = note_copy(a, s->error);
+    for (uint16_t i = 0; i < s->attempt_count; i++) {
+        s->attempts[i].instance = arena_copy(a, s->attempts[i].instance);
+        s->attempts[i].error = note_copy(a, s->attempts[i].error);
+    }
+}
+
 enum err item_decode(const struct workflow *w, uint16_t step, const struct item_row *row,
                      struct arena *a, struct step *ret, struct error *e)
+{
+    CLEANUP(arena_fini) struct arena tree = {0};
+
+    return item_decode_with(w, step, row, &tree, a, ret, e);
+}
+
+enum err item_decode_with(const struct workflow *w, uint16_t step, const struct item_row *row,
+                          struct arena *tree, struct arena *a, struct step *ret, struct error *e)
 {
     const struct task_row values = {.payloads = row->payloads, .payload_count = row->payload_count};
     struct decoder d = {.arena = a,
@@ -722,7 +746,7 @@ enum err item_decode(const struct workflow *w, uint16_t step, const struct item_
     struct step s;
 
     ASSERT(w->steps[step].kind == KIND_EACH);
-    if (json_parse(a, arena_copy(a, row->doc), &j, NULL) != ERR_OK || j->type != JSON_OBJECT)
+    if (json_parse(tree, arena_copy(a, row->doc), &j, NULL) != ERR_OK || j->type != JSON_OBJECT)
         return error_set(e, ERR_CORRUPT, "item %u of step %.*s: its document cannot be read",
                          row->number, SLICE_ARG(row->step));
     get_step(&d, j, SLICE_NONE, &s);
@@ -733,6 +757,7 @@ enum err item_decode(const struct workflow *w, uint16_t step, const struct item_
     if (s.state != row->state || !item_valid(w, step, &s))
         return error_set(e, ERR_CORRUPT, "item %u of step %.*s breaks an invariant", row->number,
                          SLICE_ARG(row->step));
+    keep_texts(a, &s);
     *ret = s;
     return ERR_OK;
 }
@@ -744,50 +769,4 @@ struct slice doc_owner(struct slice doc, struct arena *a)
     if (!doc.ptr || json_parse(a, arena_copy(a, doc), &j, NULL) != ERR_OK)
         return SLICE_NONE;
     return json_get_text(j, "owner");
-}
-
-bool doc_is_grouped(struct slice doc)
-{
-    static const char head[] = "{\"grouped\":true,";
-
-    return doc.len >= sizeof head - 1 && memcmp(doc.ptr, head, sizeof head - 1) == 0;
-}
-
-static int number_order(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a;
-    uint32_t y = *(const uint32_t *)b;
-
-    return (x > y) - (x < y);
-}
-
-static bool has_number(const uint32_t *list, size_t count, uint32_t number)
-{
-    while (count-- > 0)
-        if (list[count] == number)
-            return true;
-    return false;
-}
-
-size_t doc_groups(struct slice doc, struct arena *a, uint32_t **ret)
-{
-    CLEANUP(arena_fini) struct arena own = {0};
-    struct json *j = NULL;
-    size_t count = 0;
-
-    *ret = NULL;
-    if (!doc_is_grouped(doc) || json_parse(&own, doc, &j, NULL) != ERR_OK)
-        return 0;
-    const struct json *steps = json_get(j, "steps");
-    if (!steps || steps->type != JSON_ARRAY)
-        return 0;
-    *ret = arena_alloc(a, (steps->count + 1) * sizeof **ret);
-    for (const struct json *s = steps->child; s; s = s->next) {
-        int64_t number = 0;
-        if (json_int(s, &number) && number > 0 && number <= PAYLOAD_NUMBER_MAX
-            && !has_number(*ret, count, (uint32_t)number))
-            (*ret)[count++] = (uint32_t)number;
-    }
-    qsort(*ret, count, sizeof **ret, number_order);
-    return count;
 }

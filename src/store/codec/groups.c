@@ -5,6 +5,10 @@
 #include "store/codec/groups.h"
 
 #include <stddef.h>
+#include <stdlib.h>
+
+#include "store/codec/codec.h"
+#include "json/json.h"
 
 static uint16_t *steps_of_slots(const struct workflow *w, struct arena *a)
 {
@@ -168,4 +172,52 @@ size_t kept_size(const struct encoded *kept)
         if (!kept->texts[i].group)
             size += kept->texts[i].text.len;
     return size;
+}
+
+/* ---- the groups that a document names ---- */
+
+bool doc_is_grouped(struct slice doc)
+{
+    static const char head[] = "{\"grouped\":true,";
+
+    return doc.len >= sizeof head - 1 && memcmp(doc.ptr, head, sizeof head - 1) == 0;
+}
+
+static int number_order(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a;
+    uint32_t y = *(const uint32_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+static bool has_number(const uint32_t *list, size_t count, uint32_t number)
+{
+    while (count-- > 0)
+        if (list[count] == number)
+            return true;
+    return false;
+}
+
+size_t doc_groups(struct slice doc, struct arena *a, uint32_t **ret)
+{
+    CLEANUP(arena_fini) struct arena own = {0};
+    struct json *j = NULL;
+    size_t count = 0;
+
+    *ret = NULL;
+    if (!doc_is_grouped(doc) || json_parse(&own, doc, &j, NULL) != ERR_OK)
+        return 0;
+    const struct json *steps = json_get(j, "steps");
+    if (!steps || steps->type != JSON_ARRAY)
+        return 0;
+    *ret = arena_alloc(a, (steps->count + 1) * sizeof **ret);
+    for (const struct json *s = steps->child; s; s = s->next) {
+        int64_t number = 0;
+        if (json_int(s, &number) && number > 0 && number <= PAYLOAD_NUMBER_MAX
+            && !has_number(*ret, count, (uint32_t)number))
+            (*ret)[count++] = (uint32_t)number;
+    }
+    qsort(*ret, count, sizeof **ret, number_order);
+    return count;
 }

@@ -75,7 +75,8 @@ struct task_row {
     size_t dropped_payload_count;
     const struct task_wait *waits; /* to insert with it; never read */
     size_t wait_count;
-    const struct item_row *items; /* to insert or replace with it; never read */
+    const struct item_row *items; /* to insert or replace with it, those of a list next to each
+                                   * other; never read */
     size_t item_count;
 };
 

@@ -6,11 +6,12 @@
 
 #include "store/row_item.h"
 
-static int item_put(struct db *d, const struct task_row *task, const struct item_row *row)
+static int put_by(struct db *d, enum sql which, const struct task_row *task,
+                  const struct item_row *row)
 {
     CLEANUP(query_end) sqlite3_stmt *q = NULL;
 
-    int rc = db_query(d, SQL_ITEM_PUT, &q);
+    int rc = db_query(d, which, &q);
     if (rc != SQLITE_OK)
         return rc;
     bind_time(q, 1, task->seq); /* 0: not known */
@@ -23,6 +24,17 @@ static int item_put(struct db *d, const struct task_row *task, const struct item
     bind_number(q, 7, row->needs_undo);
     bind_text(q, 8, row->doc);
     return query_run(q);
+}
+
+/* One that was undone mostly has a row. To insert it and find that is dearer. */
+static int item_put(struct db *d, const struct task_row *task, const struct item_row *row)
+{
+    if (row->state == STEP_UNDONE) {
+        int rc = put_by(d, SQL_ITEM_UPDATE, task, row);
+        if (rc != SQLITE_OK || sqlite3_changes(d->handle) == 1)
+            return rc;
+    }
+    return put_by(d, SQL_ITEM_PUT, task, row);
 }
 
 int items_put(struct db *d, const struct task_row *row)

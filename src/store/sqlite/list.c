@@ -55,19 +55,32 @@ static bool is_before_all(const struct list_query *lq, int64_t submitted_at)
     return lq->submitted_after != 0 && submitted_at < lq->submitted_after - SUBMITTED_SLACK_MS;
 }
 
+/* Only what is asked for is read: a list may look at 20 000 rows. */
+static void see_family(const struct list_query *lq, sqlite3_stmt *q, struct task_row *ret)
+{
+    if (lq->parent.ptr || lq->root.ptr) {
+        ret->parent = query_text(q, 11);
+        ret->root = query_text(q, 12);
+    } else if (lq->children != LIST_EITHER && sqlite3_column_int(q, 10)) {
+        ret->parent = SLICE("");
+    }
+}
+
 static bool wants(const struct list_query *lq, sqlite3_stmt *q)
 {
     struct task_row row = {
         .workflow = query_text(q, 2),
         .submitted_at = sqlite3_column_int64(q, 3),
         .version = sqlite3_column_int64(q, 4),
-        .ended_at = sqlite3_column_int64(q, 5),
-        .paused_at = sqlite3_column_int64(q, 8),
-        .closed_at = sqlite3_column_int64(q, 9),
-        .parent = sqlite3_column_int(q, 10) ? SLICE("") : query_text(q, 11),
-        .root = query_text(q, 12),
     };
 
+    if (lq->ended_after != 0 || lq->ended_before != 0)
+        row.ended_at = sqlite3_column_int64(q, 5);
+    if (lq->paused != LIST_EITHER)
+        row.paused_at = sqlite3_column_int64(q, 8);
+    if (lq->closed != LIST_EITHER)
+        row.closed_at = sqlite3_column_int64(q, 9);
+    see_family(lq, q, &row);
     if (!task_state_parse(query_text(q, 1), &row.state))
         row.state = TASK_ERROR; /* of a row that cannot be read, as everywhere */
     if (!list_wants(lq, &row))

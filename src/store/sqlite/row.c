@@ -45,15 +45,31 @@ void row_bind(struct db *d, enum sql which, const struct task_row *row)
     TASK_COLUMNS(BIND_TASK, )
 }
 
+/* Most tasks have neither a lock nor a family: then the other columns of these are not read. */
+static bool is_missing(enum task_column column, const struct task_row *row)
+{
+    if (column == task_column_root)
+        return !row->parent.ptr;
+    if (column == task_column_lock_max || column == task_column_lock_mode
+        || column == task_column_lock_since)
+        return !row->lock.ptr;
+    return false;
+}
+
 int row_read(sqlite3_stmt *q, struct arena *a, struct task_row *ret)
 {
     struct task_row row = {0};
     bool sound = true;
     int col = 0;
 
-#define READ_TASK(name, type, how) READ(name, type)
-#define READ_state(field)          sound &= task_state_parse(query_text(q, col++), &(field));
-#define READ_direction(field)      sound &= direction_parse(query_text(q, col++), &(field));
+#define READ_TASK(name, type, how)            \
+    if (is_missing(task_column_##name, &row)) \
+        col++;                                \
+    else {                                    \
+        READ(name, type)                      \
+    }
+#define READ_state(field)     sound &= task_state_parse(query_text(q, col++), &(field));
+#define READ_direction(field) sound &= direction_parse(query_text(q, col++), &(field));
     READ(seq, number)
     READ(id, text)
     TASK_COLUMNS(READ_TASK, )

@@ -128,11 +128,10 @@
 #define HOLDERS_ORDER "ORDER BY h.task LIMIT ?2"
 
 /* Those of a list. */
-#define ITEMS_OF(how)                                                            \
-    "FROM item AS i " how "WHERE i.task = (SELECT seq FROM task WHERE id = ?1) " \
+#define ITEMS_OF                                                          \
+    "FROM item AS i WHERE i.task = (SELECT seq FROM task WHERE id = ?1) " \
     "AND i.step = ?2 AND i.generation = ?3 "
-#define ITEMS(how) \
-    "SELECT i.task, i.number, i.state, i.in_doubt, i.needs_undo, i.doc " ITEMS_OF(how) "AND "
+#define ITEMS "SELECT i.task, i.number, i.state, i.in_doubt, i.needs_undo, i.doc " ITEMS_OF "AND "
 
 #define STATE(s)                                                  \
     "(SELECT count(*) FROM (SELECT 1 FROM task WHERE state = '" s \
@@ -172,15 +171,17 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
             "?2, ?3, ?4, ?5, ?6, ?7, ?8) "
             "ON CONFLICT (task, step, generation, number) DO UPDATE SET state = excluded.state, "
             "in_doubt = excluded.in_doubt, needs_undo = excluded.needs_undo, doc = excluded.doc",
-        [SQL_ITEMS_UP] = ITEMS("") "i.number >= ?4 ORDER BY i.number LIMIT ?5",
-        [SQL_ITEMS_DOWN] = ITEMS("") "i.number < ?4 ORDER BY i.number DESC LIMIT ?5",
-        [SQL_ITEMS_FAILED] = ITEMS("") "i.number >= ?4 AND i.state = 'failed' "
+        [SQL_ITEM_UPDATE] = "UPDATE item SET state = ?5, in_doubt = ?6, needs_undo = ?7, doc = ?8 "
+            "WHERE task = ifnull(?1, (SELECT seq FROM task WHERE id = ?9)) AND step = ?2 "
+            "AND generation = ?3 AND number = ?4",
+        [SQL_ITEMS_UP] = ITEMS "i.number >= ?4 ORDER BY i.number LIMIT ?5",
+        [SQL_ITEMS_DOWN] = ITEMS "i.number < ?4 ORDER BY i.number DESC LIMIT ?5",
+        [SQL_ITEMS_FAILED] = ITEMS "i.number >= ?4 AND i.state = 'failed' "
                                    "ORDER BY i.number LIMIT ?5",
-        /* SQLite would rather read all of the list than look up each document */
-        [SQL_ITEMS_TO_UNDO] = ITEMS("INDEXED BY item_undo ") "i.number < ?4 AND i.needs_undo = 1 "
+        [SQL_ITEMS_TO_UNDO] = ITEMS "i.number < ?4 AND i.needs_undo = 1 "
             "ORDER BY i.number DESC LIMIT ?5",
         [SQL_ITEMS_OUTPUTS] = "SELECT i.number, i.doc -> '$.output' "
-            ITEMS_OF("") "ORDER BY i.number",
+            ITEMS_OF "ORDER BY i.number",
         [SQL_TAG_INSERT] = "INSERT OR IGNORE INTO tag (key, value, task) "
             TAGS "t.id = ?1",
         [SQL_CLAIM_WAITING] = "SELECT " COLUMNS " FROM task WHERE state = 'pending' "
