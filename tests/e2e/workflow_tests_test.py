@@ -335,6 +335,20 @@ class Verdicts(Case):
                    "- {name: u, agents: {a.do: [{if: .step == \"s999\", refuse: no}]}, expect: {state: compensated, world: .before}}\n")
         self.run_it()
 
+    def test_the_memory_of_a_long_list(self):
+        """It does not grow by the input of the task, which each item has, with the number of items."""
+        self.write("order.yaml", "intact: 1\nworkflow: w\nsteps:\n  - {name: p, for_each: '${ .input.list }', max_items: 1000, agent: a, action: b, "
+                   "undo: {action: c}}\n")
+        self.write("t.test.json", json.dumps({
+            "workflow": "order.yaml", "world": {"n": 0}, "agents": {"a.b": {"output": "${ .input.text | length }", "effect": {"n": ".world.n + 1"}}},
+            "tests": [{"name": "t", "input": {"list": list(range(500)), "text": "x" * 200000}, "expect": {"state": "processed", "world": {"n": 500}}}]}))
+        process = subprocess.Popen([INTACT, "test", "t.test.json"], cwd=self.folder.name, stdout=subprocess.DEVNULL,
+                                   env={**os.environ, "ASAN_OPTIONS": "quarantine_size_mb=1"})
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual(process.returncode, 0)
+        self.assertLess(used.ru_maxrss, 300000)
+
 
 class Reports(Case):
     def both(self):
