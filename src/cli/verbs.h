@@ -36,6 +36,7 @@ extern const struct verb verb_complete;
 extern const struct verb verb_close;
 extern const struct verb verb_completion;
 extern const struct verb verb_correct;
+extern const struct verb verb_eval;
 extern const struct verb verb_get;
 extern const struct verb verb_items;
 extern const struct verb verb_help;

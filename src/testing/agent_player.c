@@ -9,9 +9,13 @@
 /* A request that an agent works at. */
 struct job {
     struct trial *trial;
+    struct link link;                   /* in trial.jobs, until it has ended */
+    struct arena arena;                 /* what is needed until then */
+    uint32_t plan_count;                /* what is planned of it */
     const struct played_answer *answer; /* NULL: the file does not say */
-    const struct json *root;            /* what expressions see */
-    struct effect_record *effect;       /* of the forward request */
+    struct slice input;
+    const struct json *root;      /* what expressions see; NULL: there are none */
+    struct effect_record *effect; /* of the forward request */
     const struct effect_spec *does;
     struct slice agent, token, name; /* name: of the step */
     uint32_t attempt;
@@ -22,7 +26,8 @@ struct job {
 
 /* ---- which answer ---- */
 
-/* Two lists may speak of an action: the test's and the file's. */
+/* Two lists may speak of an action: the test's, which comes first, and the file's. In each, a key
+ * of the action comes before that of its agent. */
 struct choice {
     const struct play *own, *base;
     const struct played_answer *usual; /* that of the file, for this request */
@@ -35,14 +40,14 @@ static struct choice choose_play(const struct trial *t, struct slice agent,
     struct slice keys[] = {play_key(agent, r->action, r->step, r->direction == DIRECTION_UNDO, a),
                            agent};
 
+    struct choice c = {0};
+
     *ret_key = keys[0];
     for (size_t i = 0; i < COUNT_OF(keys); i++) {
-        struct choice c = {plays_find(&t->test->agents, keys[i]),
-                           plays_find(&t->suite->agents, keys[i]), NULL};
-        if (c.own || c.base)
-            return c;
+        c.own = c.own ? c.own : plays_find(&t->test->agents, keys[i]);
+        c.base = c.base ? c.base : plays_find(&t->suite->agents, keys[i]);
     }
-    return (struct choice){0};
+    return c;
 }
 
 static uint32_t count_request(struct trial *t, const struct work_request *r)
@@ -66,7 +71,9 @@ static bool is_true(struct trial *t, const struct played_answer *a, const struct
     const struct json *value = NULL;
     struct error e = {0};
 
-    if (expression_eval(a->condition, root, &t->arena, &value, &e) == ERR_OK)
+    CLEANUP(arena_fini) struct arena own = {0};
+
+    if (expression_eval(a->condition, root, &own, &value, &e) == ERR_OK)
         return json_truth(value);
     trial_problem(t, a->at, "the `if` of an answer failed: %s", e.text);
     return false;
@@ -132,63 +139,119 @@ static const struct played_answer *part_of(const struct choice *c, const struct 
 
 /* ---- what expressions see ---- */
 
-static const struct json *parse(struct trial *t, const struct buf *b)
+static const struct json *parse(struct arena *a, struct slice json)
 {
     struct json *j = NULL;
 
-    enum err err = json_parse(&t->arena, arena_copy(&t->arena, buf_view(b)), &j, NULL);
+    enum err err = json_parse(a, arena_copy(a, json), &j, NULL);
     ASSERT(err == ERR_OK);
     return j;
 }
 
-static void put_world(const struct trial *t, struct buf *b)
+/* The input of the task, which may be large, and which each item may have, is read once. */
+static const struct json *tree_of(struct trial *t, struct slice json, struct arena *a)
 {
-    json_key(b, "world");
-    world_write(&t->world, b);
+    if (!slice_eq(json, t->submission.input))
+        return parse(a, json.ptr ? json : SLICE("null"));
+    if (!t->input_tree)
+        t->input_tree = parse(&t->arena, json);
+    return t->input_tree;
 }
 
-static const struct json *root_of(struct trial *t, const struct work_request *r, struct slice input)
+/* Prepends a member. Its own members are shared: nothing changes them. */
+static void add(struct json *object, struct slice key, const struct json *value, struct arena *a)
+{
+    struct json *m = arena_alloc(a, sizeof *m);
+
+    *m = *value;
+    m->key = key;
+    m->next = object->child;
+    object->child = m;
+    object->count++;
+}
+
+static void add_text(struct json *object, const char *key, struct slice text, struct arena *a)
 {
     CLEANUP(buf_fini) struct buf b = {0};
 
-    json_open(&b, '{');
-    put_world(t, &b);
-    json_member_raw(&b, "input", input);
-    json_member_text(&b, "task", r->task);
-    json_member_text(&b, "step", r->step);
-    json_member_text(&b, "action", r->action);
-    json_member_text(&b, "direction", slice_of(direction_text(r->direction)));
-    json_member_text(&b, "key", r->idempotency_key);
-    json_member_number(&b, "attempt", r->attempt);
+    json_string(&b, text);
+    add(object, slice_of(key), parse(a, buf_view(&b)), a);
+}
+
+static struct json *object_new(struct arena *a)
+{
+    struct json *j = arena_alloc(a, sizeof *j);
+
+    j->type = JSON_OBJECT;
+    return j;
+}
+
+static void add_world(const struct trial *t, struct json *root, struct arena *a)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+
+    world_write(&t->world, &b);
+    add(root, SLICE("world"), parse(a, buf_view(&b)), a);
+}
+
+static const struct json *root_of(struct job *j, const struct work_request *r)
+{
+    struct trial *t = j->trial;
+    struct arena *a = &j->arena;
+    struct json *root = object_new(a);
+    CLEANUP(buf_fini) struct buf number = {0};
+
     if (r->direction == DIRECTION_UNDO) {
-        json_key(&b, "forward");
-        json_open(&b, '{');
-        json_member_raw(&b, "input", r->forward_input);
-        json_member_raw(&b, "output", r->forward_output);
-        json_close(&b, '}');
+        struct json *forward = object_new(a);
+        add(forward, SLICE("output"), tree_of(t, r->forward_output, a), a);
+        add(forward, SLICE("input"), tree_of(t, r->forward_input, a), a);
+        add(root, SLICE("forward"), forward, a);
     }
-    json_close(&b, '}');
-    return parse(t, &b);
+    json_number(&number, r->attempt);
+    add(root, SLICE("attempt"), parse(a, buf_view(&number)), a);
+    add_text(root, "key", r->idempotency_key, a);
+    add_text(root, "direction", slice_of(direction_text(r->direction)), a);
+    add_text(root, "action", r->action, a);
+    add_text(root, "step", r->step, a);
+    add_text(root, "task", r->task, a);
+    add(root, SLICE("input"), tree_of(t, j->input, a), a);
+    add_world(t, root, a);
+    return root;
 }
 
-/* The world of this moment. */
-static const struct json *root_now(struct trial *t, const struct json *root, struct slice input,
-                                   struct slice output)
+/* The same with the world of this moment; output: NONE, if there is none. */
+static const struct json *root_now(const struct job *j, struct slice input, struct slice output,
+                                   struct arena *a)
 {
-    CLEANUP(buf_fini) struct buf b = {0};
+    if (!j->root)
+        return NULL;
+    struct json *root = object_new(a);
+    for (const struct json *m = j->root->child; m; m = m->next)
+        if (!slice_is(m->key, "world") && !slice_is(m->key, "input"))
+            add(root, m->key, m, a);
+    if (output.ptr)
+        add(root, SLICE("output"), tree_of(j->trial, output, a), a);
+    add(root, SLICE("input"), tree_of(j->trial, input, a), a);
+    add_world(j->trial, root, a);
+    return root;
+}
 
-    json_open(&b, '{');
-    put_world(t, &b);
-    json_member_raw(&b, "input", input);
-    json_member_raw_if(&b, "output", output);
-    for (const struct json *m = root->child; m; m = m->next) {
-        if (slice_is(m->key, "world") || slice_is(m->key, "input") || slice_is(m->key, "output"))
-            continue;
-        json_key_slice(&b, m->key);
-        json_raw(&b, m->raw);
+static bool has_expression(const struct effect_spec *e)
+{
+    for (size_t i = 0; e && i < e->count; i++)
+        if (e->list[i].value)
+            return true;
+    return false;
+}
+
+static bool sees_requests(const struct play *p)
+{
+    for (size_t i = 0; p && i < p->count; i++) {
+        const struct played_answer *a = &p->answers[i];
+        if (a->condition || a->output || has_expression(&a->does) || has_expression(&a->undone))
+            return true;
     }
-    json_close(&b, '}');
-    return parse(t, &b);
+    return false;
 }
 
 /* ---- effects ---- */
@@ -209,13 +272,14 @@ static void tell_change(struct trial *t, const struct job *j, const char *what)
 static void take_effect(struct job *j)
 {
     struct trial *t = j->trial;
+    CLEANUP(arena_fini) struct arena a = {0};
     struct error e = {0};
     bool took = false;
     uint32_t at = j->at;
 
     if (!j->does)
         return;
-    const struct json *root = root_now(t, j->root, j->effect->input, SLICE_NONE);
+    const struct json *root = root_now(j, j->input, SLICE_NONE, &a);
     if (world_take(&t->world, j->effect, j->does, root, &took, &at, &e) != ERR_OK)
         trial_problem(t, at, "the effect of %.*s failed: %s", SLICE_ARG(j->name), e.text);
     if (!took)
@@ -227,11 +291,12 @@ static void take_effect(struct job *j)
 static void undo_effect(struct job *j)
 {
     struct trial *t = j->trial;
+    CLEANUP(arena_fini) struct arena a = {0};
     struct error e = {0};
     bool undone = false;
     uint32_t at = j->at;
 
-    const struct json *root = root_now(t, j->root, j->effect->input, j->effect->output);
+    const struct json *root = root_now(j, j->effect->input, j->effect->output, &a);
     if (world_undo(&t->world, j->effect, root, &undone, &at, &e) != ERR_OK)
         trial_problem(t, at, "the undo of %.*s failed: %s", SLICE_ARG(j->name), e.text);
     if (!undone)
@@ -251,8 +316,8 @@ static struct slice output_of(struct job *j, bool *ret_ok)
     *ret_ok = true;
     if (!j->answer || !j->answer->output)
         return output;
-    const struct json *root = root_now(t, j->root, json_get_raw(j->root, "input"), SLICE_NONE);
-    if (template_eval(j->answer->output, root, &t->arena, &output, &e) == ERR_OK)
+    const struct json *root = root_now(j, j->input, SLICE_NONE, &j->arena);
+    if (template_eval(j->answer->output, root, &j->arena, &output, &e) == ERR_OK)
         return output;
     trial_problem(t, j->at, "the output of %.*s failed: %s", SLICE_ARG(j->name), e.text);
     *ret_ok = false;
@@ -288,11 +353,43 @@ static void answer(struct job *j)
         r.retry_after_ms = a->retry_after_ms;
     } else {
         r.output = output_of(j, &ok);
-        if (j->direction == DIRECTION_FORWARD)
-            j->effect->output = r.output;
+        if (j->direction == DIRECTION_FORWARD && j->effect->reverse)
+            j->effect->output = arena_copy(&j->trial->arena, r.output);
     }
     tell_answer(j, &r);
     engine_result(j->trial->engine, j->agent, &r);
+}
+
+static void job_free(struct job *j)
+{
+    link_remove(&j->link);
+    j->root = NULL;
+    arena_fini(&j->arena);
+    j->arena = (struct arena){0};
+}
+
+/* Has something happen with it later. */
+static void job_plan(struct job *j, int64_t at, void (*happen)(void *arg, uint64_t n))
+{
+    j->plan_count++;
+    j->trial->plays_left++;
+    agenda_add(engine_agenda(j->trial->engine), at, happen, j, 0);
+}
+
+/* It has happened. After the last time its memory is freed, but heartbeats may still come, and see
+ * that it has ended. */
+static void job_end(struct job *j)
+{
+    ASSERT(j->plan_count > 0);
+    j->trial->plays_left--;
+    if (--j->plan_count == 0)
+        job_free(j);
+}
+
+void player_close(struct trial *t)
+{
+    for (struct link *l = NULL; (l = list_first(&t->jobs));)
+        job_free(CONTAINER_OF(l, struct job, link));
 }
 
 static void perform(void *arg, uint64_t n)
@@ -302,7 +399,6 @@ static void perform(void *arg, uint64_t n)
     bool takes = !a || a->kind == PLAYED_COMPLETED || a->takes_effect;
     (void)n;
 
-    j->trial->plays_left--;
     if (takes && j->direction == DIRECTION_FORWARD)
         take_effect(j);
     else if (takes)
@@ -312,6 +408,7 @@ static void perform(void *arg, uint64_t n)
     else
         timeline_add(&j->trial->timeline, trial_now(j->trial), "%.*s: attempt %u is silent",
                      SLICE_ARG(j->name), j->attempt);
+    job_end(j);
 }
 
 /* A program that works shows that it is alive, as the libraries do. */
@@ -328,15 +425,6 @@ static void beat(void *arg, uint64_t n)
 
 /* ---- requests ---- */
 
-/* Whether the effect of a step is never undone, as its definition says. */
-static bool step_stays(const struct trial *t, const struct work_request *r)
-{
-    const struct seen_task *seen = map_get(&t->tasks, r->task);
-    int step = seen ? workflow_step_index(seen->workflow, step_path_first(r->step)) : -1;
-
-    return step >= 0 && seen->workflow->steps[step].undo_kind == UNDO_NONE;
-}
-
 static struct job *job_of(struct trial *t, struct slice agent, const struct work_request *r)
 {
     struct job *j = arena_alloc(&t->arena, sizeof *j);
@@ -349,30 +437,38 @@ static struct job *job_of(struct trial *t, struct slice agent, const struct work
                       .name = arena_copy(&t->arena, buf_view(&name)),
                       .attempt = r->attempt,
                       .direction = r->direction};
+    list_push(&t->jobs, &j->link);
+    j->input = arena_copy(&j->arena, r->input.ptr ? r->input : SLICE("null"));
     j->effect = world_effect(&t->world,
                              r->direction == DIRECTION_UNDO ? r->forward_key : r->idempotency_key);
     return j;
 }
 
-static void tell_request(struct trial *t, const struct job *j, struct slice key, struct slice input)
+static void tell_request(struct trial *t, const struct job *j, struct slice key)
 {
     timeline_add(&t->timeline, trial_now(t), "%s%.*s: attempt %u, %.*s %.*s",
                  j->direction == DIRECTION_UNDO ? "undo of " : "", SLICE_ARG(j->name), j->attempt,
-                 SLICE_ARG(key), SLICE_ARG(timeline_short(&t->arena, input)));
+                 SLICE_ARG(key), SLICE_ARG(timeline_short(&t->arena, j->input)));
+}
+
+static struct slice kept(struct trial *t, struct slice input)
+{
+    return slice_eq(input, t->submission.input) ? t->submission.input
+                                                : arena_copy(&t->arena, input);
 }
 
 /* What the forward request will do to the world, and how that is undone. */
-static void find_effect(struct trial *t, struct job *j, const struct choice *c,
-                        const struct work_request *r, struct slice input)
+static void find_effect(struct trial *t, struct job *j, const struct choice *c)
 {
     const struct played_answer *does = part_of(c, j->answer, has_effect);
     const struct played_answer *undone = part_of(c, j->answer, has_undone);
 
     j->does = does ? &does->does : NULL;
-    j->effect->input = input;
     j->effect->step = j->name;
-    j->effect->stays = step_stays(t, r);
+    j->effect->stays = step_path_stays(t->suite, j->name);
     j->effect->reverse = undone ? &undone->undone : NULL;
+    if (undone && !j->effect->input.ptr)
+        j->effect->input = kept(t, j->input);
 }
 
 static void find_answer(struct trial *t, struct job *j, struct choice *c,
@@ -399,8 +495,7 @@ static void plan(struct trial *t, struct job *j, const struct choice *c, int64_t
 
     j->ends_at = trial_now(t) + (takes ? takes->takes_ms : 0);
     j->beat_ms = max_i64(heartbeat_ms / 2, 1);
-    t->plays_left++;
-    agenda_add(engine_agenda(t->engine), j->ends_at, perform, j, 0);
+    job_plan(j, j->ends_at, perform);
     if (heartbeat_ms > 0 && !is_silent && j->ends_at > trial_now(t))
         agenda_add(engine_agenda(t->engine), trial_now(t) + j->beat_ms, beat, j, 0);
 }
@@ -409,15 +504,15 @@ void player_request(void *arg, struct slice agent, const struct work_request *r)
 {
     struct trial *t = arg;
     struct job *j = job_of(t, agent, r);
-    struct slice input = arena_copy(&t->arena, r->input);
     struct slice key;
-    struct choice c = choose_play(t, agent, r, &key, &t->arena);
+    struct choice c = choose_play(t, agent, r, &key, &j->arena);
 
-    tell_request(t, j, key, input);
-    j->root = root_of(t, r, input);
+    tell_request(t, j, key);
+    if (sees_requests(c.own) || sees_requests(c.base) || has_expression(j->effect->reverse))
+        j->root = root_of(j, r);
     find_answer(t, j, &c, r, key);
     if (r->direction == DIRECTION_FORWARD)
-        find_effect(t, j, &c, r, input);
+        find_effect(t, j, &c);
     plan(t, j, &c, r->heartbeat_ms);
 }
 

@@ -55,6 +55,24 @@ static bool is_exhausted(const struct workflow_step *ws, const struct step *s)
            && s->failure_count >= r->attempts + r->defers && r->attempts + r->defers > 1;
 }
 
+/* It may have been undone since. */
+static bool has_completed(const struct step *s)
+{
+    if (s->state == STEP_COMPLETED)
+        return true;
+    for (uint16_t i = 0; i < s->attempt_count; i++)
+        if (s->attempts[i].direction == DIRECTION_FORWARD
+            && s->attempts[i].outcome == OUTCOME_COMPLETED)
+            return true;
+    return false;
+}
+
+static bool has_begun(const struct step *s)
+{
+    return s->attempt > 0 || step_has_begun(s)
+           || (s->state != STEP_WAITING && s->state != STEP_SKIPPED);
+}
+
 static struct slice default_of(const struct workflow_step *ws)
 {
     return ws->kind == KIND_SIGNAL    ? ws->signal.otherwise
@@ -67,8 +85,10 @@ static unsigned see_step(const struct workflow_step *ws, const struct step *s)
     struct slice preset = default_of(ws);
     unsigned seen = 0;
 
-    if (s->state == STEP_COMPLETED)
+    if (has_completed(s))
         seen |= COVERED_RUN;
+    if (has_begun(s))
+        seen |= COVERED_BEGUN;
     if (s->state == STEP_SKIPPED)
         seen |= COVERED_IF_FALSE;
     if (s->state == STEP_UNDONE)
@@ -94,22 +114,7 @@ void coverage_see(struct coverage *c, const struct workflow *w, const struct tas
     }
 }
 
-/* ---- the table ---- */
-
-struct table {
-    struct buf *b;
-    size_t reached, all;
-};
-
-static void cell(struct table *t, bool there, bool seen, const char *what, struct buf *missed)
-{
-    if (!there)
-        return;
-    t->all++;
-    t->reached += seen;
-    if (!seen)
-        buf_fmt(missed, "%s%s", missed->len > 0 ? ", " : "", what);
-}
+/* ---- what can be reached ---- */
 
 static bool may_be_overdue(const struct workflow_step *ws)
 {
@@ -118,24 +123,61 @@ static bool may_be_overdue(const struct workflow_step *ws)
            || (ws->kind == KIND_APPROVE && ws->approve.complete_by_ms > 0);
 }
 
+static void add_part(struct covered_part *list, size_t *count, bool can_be, unsigned seen,
+                     const char *what)
+{
+    if (!can_be)
+        return;
+    ASSERT(*count < COVERED_PARTS_MAX);
+    list[(*count)++] = (struct covered_part){.what = what, .is_seen = seen != 0};
+}
+
+size_t coverage_parts(const struct definition *d, uint16_t step, unsigned seen,
+                      struct covered_part ret[COVERED_PARTS_MAX])
+{
+    const struct workflow_step *ws = &d->workflow.steps[step];
+    bool is_call = ws->kind == KIND_CALL || (ws->kind == KIND_EACH && ws->call.agent.ptr);
+    bool has_undo = ws->undo_kind == UNDO_CALL || ws->undo_kind == UNDO_CHILD;
+    bool has_condition = d->steps[step].condition;
+    size_t count = 0;
+
+    add_part(ret, &count, true, seen & COVERED_RUN, "completes");
+    add_part(ret, &count, has_condition, seen & COVERED_BEGUN, "its `if` is true");
+    add_part(ret, &count, has_condition, seen & COVERED_IF_FALSE, "its `if` is false");
+    add_part(ret, &count, has_undo, seen & COVERED_UNDONE, "undo");
+    ret[count - 1].is_undo = has_undo;
+    add_part(ret, &count, is_call && ws->call.retry.attempts > 1, seen & COVERED_EXHAUSTED,
+             "all attempts fail");
+    add_part(ret, &count, may_be_overdue(ws), seen & COVERED_OVERDUE, "complete_by passes");
+    add_part(ret, &count, default_of(ws).ptr, seen & COVERED_DEFAULT, "default");
+    return count;
+}
+
+/* ---- the table ---- */
+
+struct table {
+    struct buf *b;
+    size_t reached, all;
+};
+
+static void cell(struct table *t, bool seen, const char *what, struct buf *missed)
+{
+    t->all++;
+    t->reached += seen;
+    if (!seen)
+        buf_fmt(missed, "%s%s", missed->len > 0 ? ", " : "", what);
+}
+
 static void write_step(struct table *t, const struct definition *d, uint16_t i, unsigned seen)
 {
-    const struct workflow_step *ws = &d->workflow.steps[i];
-    bool is_call = ws->kind == KIND_CALL || (ws->kind == KIND_EACH && ws->call.agent.ptr);
-    bool has_condition = d->steps[i].condition;
     CLEANUP(buf_fini) struct buf missed = {0};
+    struct covered_part parts[COVERED_PARTS_MAX];
+    size_t count = coverage_parts(d, i, seen, parts);
 
-    cell(t, true, seen & (COVERED_RUN | COVERED_UNDONE), "completes", &missed);
-    cell(t, has_condition, seen & (COVERED_RUN | COVERED_UNDONE), "its `if` is true", &missed);
-    cell(t, has_condition, seen & COVERED_IF_FALSE, "its `if` is false", &missed);
-    cell(t, ws->undo_kind == UNDO_CALL || ws->undo_kind == UNDO_CHILD, seen & COVERED_UNDONE,
-         "undo", &missed);
-    cell(t, is_call && ws->call.retry.attempts > 1, seen & COVERED_EXHAUSTED, "all attempts fail",
-         &missed);
-    cell(t, may_be_overdue(ws), seen & COVERED_OVERDUE, "complete_by passes", &missed);
-    cell(t, default_of(ws).ptr, seen & COVERED_DEFAULT, "default", &missed);
-    buf_fmt(t->b, "  %-20.*s %s%s\n", SLICE_ARG(ws->name), missed.len > 0 ? "missed: " : "all",
-            missed.len > 0 ? missed.ptr : "");
+    for (size_t k = 0; k < count; k++)
+        cell(t, parts[k].is_seen, parts[k].what, &missed);
+    buf_fmt(t->b, "  %-20.*s %s%s\n", SLICE_ARG(d->workflow.steps[i].name),
+            missed.len > 0 ? "missed: " : "all", missed.len > 0 ? missed.ptr : "");
 }
 
 static void write_workflow(struct table *t, const struct covered_workflow *w)
@@ -148,7 +190,7 @@ static void write_workflow(struct table *t, const struct covered_workflow *w)
         write_step(t, w->definition, i, w->steps[i]);
     if (flow->complete_by_ms == 0)
         return;
-    cell(t, true, w->deadline_passed, "complete_by passes", &missed);
+    cell(t, w->deadline_passed, "complete_by passes", &missed);
     buf_fmt(t->b, "  %-20s %s%s\n", "(the task)", missed.len > 0 ? "missed: " : "all",
             missed.len > 0 ? missed.ptr : "");
 }

@@ -4,6 +4,7 @@
 #include "testing/report.h"
 
 #include "base/when.h"
+#include "picture/xml.h"
 
 static void write_place(struct buf *b, const struct trial *t, uint32_t at)
 {
@@ -91,33 +92,6 @@ void report_tap_end(struct buf *b, size_t count)
 }
 
 /* ---- JUnit ---- */
-
-/* XML has no way to write most control characters. */
-static void xml_text(struct buf *b, struct slice text)
-{
-    for (size_t i = 0; i < text.len; i++) {
-        char c = text.ptr[i];
-        switch (c) {
-        case '<':
-            buf_str(b, "&lt;");
-            break;
-        case '>':
-            buf_str(b, "&gt;");
-            break;
-        case '&':
-            buf_str(b, "&amp;");
-            break;
-        case '"':
-            buf_str(b, "&quot;");
-            break;
-        case '\n':
-            buf_str(b, "&#10;");
-            break;
-        default:
-            buf_byte(b, (unsigned char)c < ' ' ? '?' : c);
-        }
-    }
-}
 
 void junit_fini(struct junit *j)
 {

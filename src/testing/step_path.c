@@ -43,6 +43,26 @@ bool step_path_exists(const struct suite *s, struct slice name)
     return exists(s, s->definition, name);
 }
 
+bool step_path_stays(const struct suite *s, struct slice name)
+{
+    const struct definition *d = s->definition;
+
+    while (d) {
+        size_t end = span_to(name, "/");
+        int index = workflow_step_index(&d->workflow, step_path_first(name));
+        if (index < 0)
+            return false;
+        const struct workflow_step *ws = &d->workflow.steps[index];
+        if (ws->undo_kind == UNDO_NONE)
+            return true;
+        if (end == name.len || !ws->child.workflow.ptr)
+            return false;
+        d = registry_find(&s->workflows, ws->child.workflow, 0);
+        name = (struct slice){name.ptr + end + 1, name.len - end - 1};
+    }
+    return false;
+}
+
 void step_path_write(struct buf *b, struct slice root, struct slice id, struct slice step)
 {
     bool is_child = id.len > root.len + 1 && id.ptr[root.len] == '@';

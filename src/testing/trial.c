@@ -64,6 +64,7 @@ void trial_open(struct trial *t, const struct suite *s, const struct test_case *
                                          .changed = observer_changed};
 
     *t = (struct trial){.suite = s, .test = test, .coverage = coverage};
+    list_init(&t->jobs);
     t->timeline.arena = &t->arena;
     t->timeline.from = test->start_at;
     world_open(&t->world, s->world, test->world, &t->arena);
@@ -73,6 +74,7 @@ void trial_open(struct trial *t, const struct suite *s, const struct test_case *
 void trial_close(struct trial *t)
 {
     engine_free(t->engine);
+    player_close(t);
     world_close(&t->world);
     timeline_fini(&t->timeline);
     map_fini(&t->tasks);

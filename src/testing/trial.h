@@ -7,6 +7,7 @@
  * observer.c watches the tasks, verdict.c compares with what is expected.
  */
 
+#include "base/list.h"
 #include "base/map.h"
 #include "testing/coverage.h"
 #include "testing/suite.h"
@@ -58,8 +59,10 @@ struct trial {
     struct map counters; /* of requests: uint32_t by step and direction */
     struct effect_event *effects;
     size_t effect_count, effect_cap;
-    size_t acts_left;  /* planned, and not answered yet */
-    size_t plays_left; /* requests that agents work at */
+    size_t acts_left;              /* planned, and not answered yet */
+    size_t plays_left;             /* requests that agents work at */
+    struct link jobs;              /* the same: agent_player.c */
+    const struct json *input_tree; /* of the task; NULL: nobody has looked at it */
     /* The task itself: */
     struct ask submission;
     bool is_refused;
@@ -89,6 +92,7 @@ static inline int64_t trial_now(const struct trial *t)
 /* agent_player.c */
 void player_serve_all(struct trial *t);
 void player_request(void *arg, struct slice agent, const struct work_request *r);
+void player_close(struct trial *t);
 void player_result(void *arg, struct slice token, enum result_status status);
 
 /* acts.c */

@@ -58,12 +58,26 @@ static void write_text(struct buf *b, struct slice s, bool is_yaml)
     buf_slice(b, is_yaml && is_plain(s) ? s : buf_view(&quoted));
 }
 
+/* Where a test file may have expressions, "${" is written "$${". */
+static void write_literal(struct buf *b, struct slice s, bool is_yaml)
+{
+    CLEANUP(buf_fini) struct buf text = {0};
+
+    for (size_t i = 0; i < s.len; i++) {
+        if (s.ptr[i] == '$' && i + 1 < s.len && s.ptr[i + 1] == '{')
+            buf_byte(&text, '$');
+        buf_byte(&text, s.ptr[i]);
+    }
+    write_text(b, buf_view(&text), is_yaml);
+}
+
+/* Keys are no place for expressions, and nor are `order` and `steps`, which have no "${". */
 static void write_value(struct buf *b, const struct json *j, bool is_yaml)
 {
     bool is_object = j->type == JSON_OBJECT;
 
     if (j->type == JSON_STRING) {
-        write_text(b, j->text, is_yaml);
+        write_literal(b, j->text, is_yaml);
         return;
     }
     if (!is_object && j->type != JSON_ARRAY) {
@@ -157,6 +171,23 @@ static bool asks(const struct expected *e)
     return e->is_given && e->is_asked;
 }
 
+static bool asks_for_members(const struct expected *e)
+{
+    bool has_members = e->is_given && e->json->type == JSON_OBJECT;
+
+    for (const struct json *m = has_members ? e->json->child : NULL; m; m = m->next)
+        if (json_is_asked(m))
+            return true;
+    return asks(e);
+}
+
+bool update_is_asked(const struct test_case *c)
+{
+    return asks(&c->state) || asks(&c->error) || asks_for_members(&c->world_after)
+           || asks(&c->order) || asks(&c->within) || asks(&c->output)
+           || asks_for_members(&c->steps);
+}
+
 void update_take(struct update *u, const struct trial *t)
 {
     const struct test_case *c = t->test;
@@ -197,8 +228,9 @@ static bool is_question(struct slice text, size_t at)
                || memcmp(text.ptr + at, "'?'", QUESTION_SIZE) == 0);
 }
 
-void update_write(struct update *u, const struct suite *s, struct buf *b)
+size_t update_write(struct update *u, const struct suite *s, struct buf *b)
 {
+    size_t filled = 0;
     size_t from = 0;
 
     if (u->count > 0)
@@ -210,6 +242,8 @@ void update_write(struct update *u, const struct suite *s, struct buf *b)
         buf_add(b, s->text.ptr + from, r->at - from);
         buf_slice(b, r->text);
         from = r->at + QUESTION_SIZE;
+        filled++;
     }
     buf_add(b, s->text.ptr + from, s->text.len - from);
+    return filled;
 }

@@ -16,10 +16,13 @@ struct update {
 
 void update_fini(struct update *u);
 
-/* Takes what was found in a test that has ended. */
+/* Whether anything of the test stands as "?". */
+bool update_is_asked(const struct test_case *c);
+
+/* Takes what was found in a test that has ended, without problems. */
 void update_take(struct update *u, const struct trial *t);
 
-/* The text with all of it. */
-void update_write(struct update *u, const struct suite *s, struct buf *b);
+/* The text with all of it; returns how many values were filled in. */
+size_t update_write(struct update *u, const struct suite *s, struct buf *b);
 
 #endif

@@ -111,14 +111,22 @@ static void differs(struct trial *t, uint32_t at, struct slice name, struct slic
                       SLICE_ARG(timeline_short(&t->arena, found)));
 }
 
-/* All but the effects that nothing undoes. */
+/* All but the effects that nothing undoes. A member that only these changed needs no comparison. */
 static void check_before(struct trial *t)
 {
+    uint32_t at = t->test->world_after.json->at;
+
     for (size_t i = 0; i < t->world.count; i++) {
         const struct world_member *m = &t->world.list[i];
         struct slice found = world_without_staying(&t->world, m);
+        const struct effect_record *by = found.ptr ? NULL : world_unclear(&t->world, m);
         if (found.ptr)
-            differs(t, t->test->world_after.json->at, m->name, m->before, found);
+            differs(t, at, m->name, m->before, found);
+        else if (by)
+            trial_problem(t, at,
+                          "world.%.*s cannot be compared with .before: the effect of %.*s stays, "
+                          "and is no number; `undone` beside it has to say how it is taken away",
+                          SLICE_ARG(m->name), SLICE_ARG(by->step));
     }
 }
 

@@ -3,6 +3,8 @@
 
 #include "testing/world.h"
 
+#include <stdlib.h>
+
 #include "definition/expression/expression.h"
 #include "definition/expression/value.h"
 
@@ -41,17 +43,19 @@ void world_open(struct world_state *w, struct slice json, struct slice over, str
     *w = (struct world_state){.arena = a, .list = arena_alloc(a, most * sizeof *w->list)};
     minus_compile(w);
     for (const struct json *m = first->child; m; m = m->next)
-        w->list[w->count++] = (struct world_member){m->key, m->raw, m->raw};
+        w->list[w->count++] = (struct world_member){m->key, m->raw, m->raw, NULL};
     for (const struct json *m = second ? second->child : NULL; m; m = m->next) {
         struct world_member *known = find(w, m->key);
         if (!known)
             known = &w->list[w->count++];
-        *known = (struct world_member){m->key, m->raw, m->raw};
+        *known = (struct world_member){m->key, m->raw, m->raw, NULL};
     }
 }
 
 void world_close(struct world_state *w)
 {
+    for (size_t i = 0; i < w->count; i++)
+        free(w->list[i].own);
     map_fini(&w->effects);
 }
 
@@ -84,22 +88,22 @@ struct effect_record *world_effect(struct world_state *w, struct slice key)
 
 /* ---- values ---- */
 
-static enum err evaluate(const struct world_change *c, const struct json *root, struct arena *a,
-                         struct slice *ret, struct error *e)
+/* What evaluating takes is freed at once: a long test has many effects on large values. */
+static enum err evaluate(const struct world_change *c, const struct json *root, struct buf *ret,
+                         struct error *e)
 {
-    CLEANUP(buf_fini) struct buf b = {0};
+    CLEANUP(arena_fini) struct arena a = {0};
     const struct json *value = NULL;
 
     if (!c->value) {
-        *ret = c->constant;
+        buf_slice(ret, c->constant);
         return ERR_OK;
     }
-    enum err err = expression_eval(c->value, root, a, &value, e);
+    enum err err = expression_eval(c->value, root, &a, &value, e);
     if (err != ERR_OK)
         return err;
-    if (!value_write(&b, value))
+    if (!value_write(ret, value))
         return error_set(e, ERR_INVALID, "its value is nested too deep");
-    *ret = arena_copy(a, buf_view(&b));
     return ERR_OK;
 }
 
@@ -108,38 +112,89 @@ static bool is_number(struct slice json)
     return json.len > 0 && (json.ptr[0] == '-' || (json.ptr[0] >= '0' && json.ptr[0] <= '9'));
 }
 
-static enum err minus(struct world_state *w, struct slice a, struct slice b, struct slice *ret,
+static enum err minus(struct world_state *w, struct slice a, struct slice b, struct buf *ret,
                       struct error *e)
 {
+    CLEANUP(arena_fini) struct arena own = {0};
     CLEANUP(buf_fini) struct buf text = {0};
-    CLEANUP(buf_fini) struct buf out = {0};
     const struct json *result = NULL;
 
     json_open(&text, '{');
     json_member_raw(&text, "a", a);
     json_member_raw(&text, "b", b);
     json_close(&text, '}');
-    const struct json *root = parse(w->arena, arena_copy(w->arena, buf_view(&text)));
-    enum err err = expression_eval(w->minus, root, w->arena, &result, e);
+    const struct json *root = parse(&own, buf_view(&text));
+    enum err err = expression_eval(w->minus, root, &own, &result, e);
     if (err != ERR_OK)
         return err;
-    bool ok = value_write(&out, result);
+    bool ok = value_write(ret, result);
     ASSERT(ok); /* a number */
-    *ret = arena_copy(w->arena, buf_view(&out));
     return ERR_OK;
 }
 
 /* from - (after - before) */
 static enum err subtract(struct world_state *w, struct slice from, const struct changed *c,
-                         struct slice *ret, struct error *e)
+                         struct buf *ret, struct error *e)
 {
-    struct slice added;
+    CLEANUP(buf_fini) struct buf added = {0};
     enum err err = minus(w, c->after, c->before, &added, e);
 
-    return err == ERR_OK ? minus(w, from, added, ret, e) : err;
+    return err == ERR_OK ? minus(w, from, buf_view(&added), ret, e) : err;
+}
+
+/* ---- changes ---- */
+
+/* New values of members: all of them are found before the first one changes. */
+struct changes {
+    struct change {
+        struct world_member *member;
+        struct buf json;
+    } * list;
+    size_t count;
+};
+
+static void changes_fini(struct changes *c)
+{
+    for (size_t i = 0; i < c->count; i++)
+        buf_fini(&c->list[i].json);
+    free(c->list);
+}
+
+static struct changes changes_of(size_t most)
+{
+    struct changes c = {calloc(most + 1, sizeof *c.list), 0};
+
+    ASSERT(c.list);
+    return c;
+}
+
+static struct change *changes_add(struct changes *c, const struct world_state *w, struct slice name)
+{
+    struct change *one = &c->list[c->count++];
+
+    one->member = find(w, name);
+    ASSERT(one->member); /* suite_bind has checked that */
+    return one;
+}
+
+static void changes_apply(struct changes *c)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        struct world_member *m = c->list[i].member;
+        free(m->own);
+        m->own = c->list[i].json.ptr;
+        m->json = buf_view(&c->list[i].json);
+        c->list[i].json = (struct buf){0};
+    }
 }
 
 /* ---- effects ---- */
+
+/* What its undo has to know of a value. */
+static struct slice kept(struct world_state *w, struct slice json)
+{
+    return is_number(json) ? arena_copy(w->arena, json) : SLICE("null");
+}
 
 enum err world_take(struct world_state *w, struct effect_record *r, const struct effect_spec *spec,
                     const struct json *root, bool *ret, uint32_t *ret_at, struct error *e)
@@ -147,19 +202,20 @@ enum err world_take(struct world_state *w, struct effect_record *r, const struct
     *ret = false;
     if (r->took || r->undone || !spec || spec->count == 0)
         return ERR_OK;
+    CLEANUP(changes_fini) struct changes changes = changes_of(spec->count);
     r->list = arena_alloc(w->arena, spec->count * sizeof *r->list);
     r->count = spec->count;
     for (size_t i = 0; i < spec->count; i++) {
-        const struct world_member *m = find(w, spec->list[i].name);
-        ASSERT(m); /* suite_bind has checked that */
+        struct change *c = changes_add(&changes, w, spec->list[i].name);
         *ret_at = spec->list[i].at;
-        r->list[i] = (struct changed){.name = m->name, .before = m->json};
-        enum err err = evaluate(&spec->list[i], root, w->arena, &r->list[i].after, e);
+        enum err err = evaluate(&spec->list[i], root, &c->json, e);
         if (err != ERR_OK)
             return err;
+        r->list[i] = (struct changed){.name = c->member->name,
+                                      .before = kept(w, c->member->json),
+                                      .after = kept(w, buf_view(&c->json))};
     }
-    for (size_t i = 0; i < r->count; i++)
-        find(w, r->list[i].name)->json = r->list[i].after;
+    changes_apply(&changes);
     *ret = r->took = true;
     return ERR_OK;
 }
@@ -172,72 +228,134 @@ static const struct world_change *reversed(const struct effect_record *r, struct
     return NULL;
 }
 
-static enum err undo_member(struct world_state *w, const struct changed *c, struct slice *ret,
+static enum err undo_member(struct world_state *w, const struct changed *c, struct change *ret,
                             struct error *e)
 {
-    const struct world_member *m = find(w, c->name);
+    struct slice now = ret->member->json;
 
-    if (!is_number(c->before) || !is_number(c->after) || !is_number(m->json))
+    if (!is_number(c->before) || !is_number(c->after) || !is_number(now))
         return error_set(e, ERR_INVALID,
                          "the effect on world.%.*s is not undone: it is no number, so `undone` has "
                          "to say how",
                          SLICE_ARG(c->name));
-    return subtract(w, m->json, c, ret, e);
+    return subtract(w, now, c, &ret->json, e);
 }
 
-/* All values are found before the first one changes. */
 enum err world_undo(struct world_state *w, struct effect_record *r, const struct json *root,
                     bool *ret, uint32_t *ret_at, struct error *e)
 {
     size_t more = r->reverse ? r->reverse->count : 0;
-    size_t count = 0;
 
     *ret = false;
     if (!r->took || r->undone) {
         r->undone = true;
         return ERR_OK;
     }
-    struct changed *list = arena_alloc(w->arena, (r->count + more + 1) * sizeof *list);
+    CLEANUP(changes_fini) struct changes changes = changes_of(r->count + more);
     for (size_t i = 0; i < more; i++) {
-        list[count].name = r->reverse->list[i].name;
+        struct change *c = changes_add(&changes, w, r->reverse->list[i].name);
         *ret_at = r->reverse->list[i].at;
-        enum err err = evaluate(&r->reverse->list[i], root, w->arena, &list[count++].after, e);
+        enum err err = evaluate(&r->reverse->list[i], root, &c->json, e);
         if (err != ERR_OK)
             return err;
     }
     for (size_t i = 0; i < r->count; i++) {
         if (reversed(r, r->list[i].name))
             continue;
-        list[count].name = r->list[i].name;
-        enum err err = undo_member(w, &r->list[i], &list[count++].after, e);
+        struct change *c = changes_add(&changes, w, r->list[i].name);
+        enum err err = undo_member(w, &r->list[i], c, e);
         if (err != ERR_OK)
             return err;
     }
-    for (size_t i = 0; i < count; i++)
-        find(w, list[i].name)->json = list[i].after;
+    changes_apply(&changes);
     *ret = r->undone = true;
     return ERR_OK;
 }
 
 /* ---- comparison ---- */
 
+static const struct changed *change_of(const struct effect_record *r, struct slice name)
+{
+    for (size_t i = 0; i < r->count && r->took && !r->undone; i++)
+        if (slice_eq(r->list[i].name, name))
+            return &r->list[i];
+    return NULL;
+}
+
+/* What `undone` sees, with that value of the member. */
+static const struct json *root_without(const struct world_state *w, const struct world_member *m,
+                                       struct slice value, const struct effect_record *r,
+                                       struct arena *a)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+
+    json_open(&b, '{');
+    json_key(&b, "world");
+    json_open(&b, '{');
+    for (size_t i = 0; i < w->count; i++) {
+        json_key_slice(&b, w->list[i].name);
+        json_raw(&b, &w->list[i] == m ? value : w->list[i].json);
+    }
+    json_close(&b, '}');
+    json_member_raw(&b, "input", r->input);
+    json_member_raw(&b, "output", r->output);
+    json_close(&b, '}');
+    return parse(a, arena_copy(a, buf_view(&b)));
+}
+
+/* The value without one of these effects; false: it cannot be told. */
+static bool take_away(struct world_state *w, const struct world_member *m,
+                      const struct effect_record *r, const struct changed *c, struct buf *value)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    CLEANUP(buf_fini) struct buf next = {0};
+    const struct world_change *reverse = reversed(r, m->name);
+    struct slice now = buf_view(value);
+    struct error e = {0};
+    enum err err = ERR_INVALID;
+
+    if (reverse)
+        err = evaluate(reverse, root_without(w, m, now, r, &a), &next, &e);
+    else if (is_number(c->before) && is_number(c->after) && is_number(now))
+        err = subtract(w, now, c, &next, &e);
+    if (err != ERR_OK)
+        return false;
+    buf_clear(value);
+    buf_slice(value, buf_view(&next));
+    return true;
+}
+
 struct slice world_without_staying(struct world_state *w, const struct world_member *m)
 {
-    struct slice value = m->json;
-    struct error e = {0};
+    CLEANUP(buf_fini) struct buf value = {0};
+    size_t at = 0;
+
+    buf_slice(&value, m->json);
+    for (const struct effect_record *r = NULL; (r = map_next(&w->effects, &at));) {
+        const struct changed *c = r->stays ? change_of(r, m->name) : NULL;
+        if (c && !take_away(w, m, r, c, &value))
+            return SLICE_NONE;
+    }
+    return arena_copy(w->arena, buf_view(&value));
+}
+
+const struct effect_record *world_unclear(const struct world_state *w, const struct world_member *m)
+{
+    const struct effect_record *unclear = NULL;
+    bool has_others = false;
     size_t at = 0;
 
     for (const struct effect_record *r = NULL; (r = map_next(&w->effects, &at));) {
-        for (size_t i = 0; i < r->count && r->took && !r->undone && r->stays; i++) {
-            const struct changed *c = &r->list[i];
-            if (!slice_eq(c->name, m->name))
-                continue;
-            if (!is_number(c->before) || !is_number(c->after) || !is_number(value)
-                || subtract(w, value, c, &value, &e) != ERR_OK)
-                return SLICE_NONE;
-        }
+        const struct changed *c = NULL;
+        for (size_t i = 0; i < r->count && r->took && !c; i++)
+            c = slice_eq(r->list[i].name, m->name) ? &r->list[i] : NULL;
+        if (!c)
+            continue;
+        has_others |= !r->stays;
+        if (r->stays && !reversed(r, m->name))
+            unclear = r;
     }
-    return value;
+    return has_others ? unclear : NULL;
 }
 
 static void collect(void *arg, struct slice piece)

@@ -14,6 +14,7 @@
 
 struct world_member {
     struct slice name, json, before; /* before: the test */
+    char *own;                       /* memory of `json`, once an effect has changed it */
 };
 
 /* One effect, by its idempotency key. */
@@ -22,10 +23,10 @@ struct effect_record {
     struct slice step;          /* as step_path_write() names it */
     bool took, undone;          /* undone: also before it took effect */
     bool stays;                 /* its step has `undo: none` */
-    struct slice input, output; /* of the request */
+    struct slice input, output; /* of the request; NONE unless `reverse` may need them */
     const struct effect_spec *reverse;
     struct changed {
-        struct slice name, before, after;
+        struct slice name, before, after; /* numbers; null stands for any other value */
     } * list;
     size_t count;
 };
@@ -57,9 +58,15 @@ enum err world_take(struct world_state *w, struct effect_record *r, const struct
 enum err world_undo(struct world_state *w, struct effect_record *r, const struct json *root,
                     bool *ret, uint32_t *ret_at, struct error *e) MUST_USE;
 
-/* The value of a member without the effects that stay. NONE: they changed something that is no
- * number. */
+/* The value of a member without the effects that stay: what they added to a number is subtracted,
+ * anything else is taken away as `undone` says. NONE: one of them changed something that is no
+ * number, and has no `undone`. */
 struct slice world_without_staying(struct world_state *w, const struct world_member *m);
+
+/* In that case: such an effect, if another effect, which does not stay, changed the member as well;
+ * so nobody can say what it should be now. NULL: all that changed it stays. */
+const struct effect_record *world_unclear(const struct world_state *w,
+                                          const struct world_member *m);
 
 /* Whether two JSON texts have equal values. */
 bool json_texts_equal(struct slice a, struct slice b);

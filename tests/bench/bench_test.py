@@ -250,6 +250,11 @@ def schedules_are_measured():
     check(line.startswith("schedules: 20 that fire every 2 s, 2 times: 40 tasks of 40, "), line)
 
 
+def tests_are_measured():
+    line = one_line([f"{ROOT}/bench/tests.py", f"{BUILD}/src/cli/intact", "--runs", "1", "--items", "20"])
+    check(line.startswith("tests: 30 days of 10 steps in ") and "; 20 items in " in line, line)
+
+
 def families_are_measured():
     done = subprocess.run([sys.executable, "-B", f"{ROOT}/bench/families.py", f"{BUILD}/src/cli/intact", "--tasks", "220"],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=PATIENCE_S)
@@ -289,6 +294,7 @@ with tempfile.TemporaryDirectory(prefix="intact-bench-test.") as work:
     crowds_are_measured(work)
     waits_are_measured()
     schedules_are_measured()
+    tests_are_measured()
     families_are_measured()
     nothing_is_left_behind(work, signal.SIGTERM, "steps3-100")
     nothing_is_left_behind(work, signal.SIGKILL, "pg-steps3-100")

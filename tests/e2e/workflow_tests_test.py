@@ -6,7 +6,9 @@ Usage: workflow_tests_test.py ROOT INTACT [TEST...]"""
 import json
 import os
 import random
+import re
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -205,6 +207,63 @@ class Verdicts(Case):
 """)
         self.run_it()
 
+    def test_before_leaves_out_children_that_nothing_undoes(self):
+        """What a child did under `undo: none` stays; under an undo of its own it does not."""
+        self.write("kid.yaml", "intact: 1\nworkflow: kid\nsteps:\n  - {name: do, agent: a, action: do, undo: {action: un}}\n")
+        head = ("workflow: order.yaml\nalso: [kid.yaml]\nworld: {n: 0}\nagents: {a.do: {effect: {n: .world.n + 1}}, b: {refuse: no}}\ntests:\n"
+                "- {name: t, expect: {state: compensated, world: .before, order: [c/do%s]}}\n")
+        for undo, more, status in (("none", "", 0), ("{agent: a, action: other}", "", 1)):
+            self.write("order.yaml", "intact: 1\nworkflow: w\nsteps:\n  - {name: c, task: {workflow: kid}, undo: " + undo + "}\n"
+                       "  - {name: b, agent: b, action: b, undo: none}\n")
+            self.write("t.test.yaml", head % more)
+            out = self.run_it(status=status).stdout
+        self.assertIn("world.n: expected 0, found 1", out)
+
+    def test_before_and_what_is_no_number(self):
+        """What stays is taken away as `undone` says; without it nobody can compare what others changed, too."""
+        self.write("order.yaml", "intact: 1\nworkflow: w\nsteps:\n  - {name: a, agent: a, action: a, undo: {action: un}}\n"
+                   "  - {name: m, agent: m, action: m, undo: none}\n  - {name: b, agent: b, action: b, undo: none}\n")
+        head = "workflow: order.yaml\nworld: {log: [x]}\nagents:\n  b: {refuse: no}\n"
+        test = "tests:\n- {name: t, input: {by: ann}, expect: {state: compensated, world: .before}}\n"
+        mail = "  m.m: {effect: {log: '.world.log + [.input.by]'}%s}\n"
+        undone = ", undone: {log: '.world.log - [.input.by]'}"
+        entry = "  a.a: {effect: {log: '.world.log + [\"a\"]'}, undone: {log: %s}}\n"
+        good, bad = entry % "'.world.log - [\"a\"]'", entry % ".world.log"
+        self.write("t.test.yaml", head + good + mail % undone + test)
+        self.run_it()
+        self.fails(test, "world.log: expected [\"x\"], found [\"x\",\"a\"]", head=head + bad + mail % undone)
+        self.fails(test, "world.log cannot be compared with .before: the effect of m stays, and is no number", head=head + good + mail % "")
+        self.write("t.test.yaml", head + "  a.a: {}\n" + mail % "" + test)  # all that changed it stays
+        self.run_it()
+
+    def test_entries_of_a_test_come_first(self):
+        """The test's before the file's, and in each the action's before the agent's; what it leaves out says the file."""
+        def world_of(own, base, wanted):
+            self.write("order.yaml", "intact: 1\nworkflow: w\nsteps:\n  - {name: s, agent: a, action: b, undo: none}\n")
+            self.write("t.test.yaml", f"workflow: order.yaml\nworld: {{by: none}}\nagents: {{{base}}}\ntests:\n"
+                       f"- {{name: t, agents: {{{own}}}, expect: {{world: {{by: {wanted}}}}}}}\n")
+            self.run_it()
+
+        def entry(key, by):
+            return f"{key}: {{effect: {{by: '\"{by}\"'}}}}"
+
+        own, base = (entry("a", "own"), entry("a.b", "own.b")), (entry("a", "base"), entry("a.b", "base.b"))
+        world_of(", ".join(own), ", ".join(base), "own.b")
+        world_of(own[0], ", ".join(base), "own")
+        world_of("", ", ".join(base), "base.b")
+        world_of("", base[0], "base")
+        world_of("a: {refuse: x}", base[1], "none")
+        world_of("a: {output: 5}", ", ".join(base), "base.b")
+        world_of("a.b: {output: 5}", base[0], "base")
+
+    def test_an_undo_that_only_the_agent_has(self):
+        """Also for the check of the file: an entry of the test for an action, and the file's for its agent."""
+        self.write("order.yaml", "intact: 1\nworkflow: w\nsteps:\n  - {name: s, agent: a, action: b, undo: {action: c}}\n"
+                   "  - {name: z, agent: z, action: z, undo: none}\n")
+        self.write("t.test.yaml", "workflow: order.yaml\nworld: {log: []}\nagents: {a: {effect: {log: '[1]'}, undone: {log: '[]'}}, z: {refuse: x}}\n"
+                   "tests: [{name: t, agents: {a.b: {effect: {log: '[2]'}}}, expect: {state: compensated, world: .before, order: [s, undo s]}}]\n")
+        self.run_it()
+
     def test_what_a_server_refuses(self):
         first = "- name: one\n  input: {n: 2}\n"
         self.fails(first + "  operator: [{after: 1h, resolve: ship}]\n  expect: {state: processed}\n",
@@ -276,6 +335,20 @@ class Verdicts(Case):
                    "- {name: u, agents: {a.do: [{if: .step == \"s999\", refuse: no}]}, expect: {state: compensated, world: .before}}\n")
         self.run_it()
 
+    def test_the_memory_of_a_long_list(self):
+        """It does not grow by the input of the task, which each item has, with the number of items."""
+        self.write("order.yaml", "intact: 1\nworkflow: w\nsteps:\n  - {name: p, for_each: '${ .input.list }', max_items: 1000, agent: a, action: b, "
+                   "undo: {action: c}}\n")
+        self.write("t.test.json", json.dumps({
+            "workflow": "order.yaml", "world": {"n": 0}, "agents": {"a.b": {"output": "${ .input.text | length }", "effect": {"n": ".world.n + 1"}}},
+            "tests": [{"name": "t", "input": {"list": list(range(500)), "text": "x" * 200000}, "expect": {"state": "processed", "world": {"n": 500}}}]}))
+        process = subprocess.Popen([INTACT, "test", "t.test.json"], cwd=self.folder.name, stdout=subprocess.DEVNULL,
+                                   env={**os.environ, "ASAN_OPTIONS": "quarantine_size_mb=1"})
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual(process.returncode, 0)
+        self.assertLess(used.ru_maxrss, 300000)
+
 
 class Reports(Case):
     def both(self):
@@ -305,6 +378,42 @@ class Reports(Case):
         done = self.run_it("--junit", "no/such/folder.xml", status=2)
         self.assertIn("No such file", done.stderr)
 
+    def test_junit_of_any_text(self):
+        """Characters that XML has no way to write, in the name of a test and in what is told."""
+        odd = "a\ufffeb\uffffc\td\u0085e"
+        self.write("t.test.yaml", HEAD + f"- name: {json.dumps(odd)}\n  input: {{n: 1, odd: {json.dumps(odd + chr(1))}}}\n  expect: {{state: error}}\n")
+        self.run_it("--junit", "report.xml", status=1)
+        case = ElementTree.parse(self.path("report.xml")).getroot().find("testsuite/testcase")
+        self.assertEqual(case.get("name"), "a\ufffdb\ufffdc\td\u0085e")
+        self.assertIn("submitted", case.find("failure").text)
+
+    def test_junit_to_a_pipe(self):
+        self.both()
+        os.mkfifo(self.path("pipe"))
+        found = []
+        reader = threading.Thread(target=lambda: found.append(self.read("pipe")), daemon=True)
+        reader.start()
+        self.run_it("--junit", "pipe", "--name", "good")
+        reader.join(PATIENCE_S)
+        self.assertEqual(ElementTree.fromstring(found[0]).get("tests"), "1")
+        self.assertTrue(stat.S_ISFIFO(os.stat(self.path("pipe")).st_mode))
+
+    def test_files_keep_what_they_are(self):
+        """A link stays a link, and a file keeps its mode; a new one has that of the mask, and nothing is left beside it."""
+        text = HEAD + "- {name: one, input: {n: 1}, expect: {state: '?'}}\n"
+        os.mkdir(self.path("d"))
+        self.write("d/real.yaml", text.replace("order.yaml", self.path("order.yaml")))
+        os.chmod(self.path("d/real.yaml"), 0o640)
+        os.symlink("d/real.yaml", self.path("t.test.yaml"))
+        self.run_it("--update", "--junit", "report.xml")
+        self.assertTrue(os.path.islink(self.path("t.test.yaml")))
+        self.assertIn("state: processed", self.read("d/real.yaml"))
+        self.assertEqual(stat.S_IMODE(os.stat(self.path("d/real.yaml")).st_mode), 0o640)
+        mask = os.umask(0)
+        os.umask(mask)
+        self.assertEqual(stat.S_IMODE(os.stat(self.path("report.xml")).st_mode), 0o666 & ~mask)
+        self.assertEqual(os.listdir(self.path("d")), ["real.yaml"])
+
     def test_names(self):
         self.both()
         self.assertEqual(self.run_it("--name", "good").stdout, "t.test.yaml: 1 passed, 0 failed\n")
@@ -327,7 +436,14 @@ class Reports(Case):
         self.assertRegex(out, r"tell +missed: completes, its `if` is true, all attempts fail")
         self.write("u.test.yaml", HEAD + "- name: all\n  input: {n: 2}\n  agents: {bank.charge: {silent: after effect}}\n"
                    "  expect: {state: compensated}\n")
-        self.assertRegex(self.run_it("--coverage", "u.test.yaml").stdout, r"charge +all\n")
+        out = self.run_it("--coverage", "u.test.yaml").stdout
+        self.assertRegex(out, r"charge +missed: completes\n")  # it was undone, but nobody knows whether it had completed
+        self.assertRegex(out, r"reserve +missed: all attempts fail, complete_by passes\n")
+
+    def test_coverage_of_conditions(self):
+        """A step whose `if` was true, and that failed."""
+        self.write("t.test.yaml", HEAD + "- name: one\n  input: {n: 2}\n  agents: {mail.send: {refuse: full}}\n  expect: {state: compensated}\n")
+        self.assertRegex(self.run_it("--coverage").stdout, r"tell +missed: completes, its `if` is false, all attempts fail")
 
     def test_update(self):
         text = HEAD + """# A comment stays.
@@ -347,6 +463,24 @@ class Reports(Case):
                          "order: [reserve, charge, undo charge, undo reserve], within: 2s, output: null, "
                          "steps: {reserve: undone, charge: undone, ship: failed, tell: waiting}}")
         self.assertEqual(self.run_it("--update", "t.test.yaml").stdout, "t.test.yaml: 1 passed, 0 failed\n")
+
+    def test_update_writes_values_as_they_are(self):
+        """What looks like an expression is none."""
+        odd = "${ .x } $${y} $ {"
+        self.write("t.test.yaml", HEAD.replace("mails: 0}", 'mails: 0, odd: ""}') + "- name: one\n  input: {n: 1}\n  agents:\n"
+                   "    post.ship: {effect: {odd: '\"$\" + \"{ .x } $\" + \"${y} $ {\"'}, undone: {odd: '\"\"'}}\n"
+                   '  expect: {world: {odd: "?"}}\n- {name: two, input: {n: 1}, expect: {world: "?"}}\n')
+        self.run_it("--update")
+        self.assertIn('expect: {world: {odd: "$' + odd.replace("$${y}", "$$${y}") + '"}}\n', self.read("t.test.yaml"))
+        self.run_it()
+
+    def test_update_leaves_tests_that_fail(self):
+        text = HEAD + "- {name: one, input: {n: 2}, expect: {state: error, order: '?'}}\n- {name: two, input: {n: 1}, expect: {state: '?'}}\n"
+        self.write("t.test.yaml", text)
+        out = self.run_it("--update", status=1).stdout
+        self.assertIn("state: expected error, found processed", out)
+        self.assertIn("t.test.yaml: 1 value filled in\nt.test.yaml: \"?\" is not filled in where a test fails (1)\n", out)
+        self.assertEqual(self.read("t.test.yaml"), text.replace("state: '?'", "state: processed"))
 
     def test_update_of_members(self):
         text = HEAD + "- {name: one, input: {n: 2}, expect: {world: {stock: '?', money: 10}, steps: {ship: '?', tell: completed}}}\n"
@@ -400,6 +534,90 @@ class Reports(Case):
             process.stdout.close()
 
 
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+class Pictures(Case):
+    def drawn(self, *words, status=0):
+        """The picture as a tree, and the mark of each step and undo by its name."""
+        self.run_it("--coverage-picture", "c.svg", *words, status=status)
+        tree = ElementTree.parse(self.path("c.svg")).getroot()
+        self.assertEqual(tree.tag, SVG + "svg")
+        groups = [g for g in tree.iter(SVG + "g") if g.find(SVG + "title") is not None]
+        return tree, {g.find(SVG + "title").text.split(":")[0]: g.get("class") for g in groups}
+
+    def test_marks(self):
+        self.write("t.test.yaml", HEAD + "- {name: one, input: {n: 2}, agents: {post.ship: {refuse: x}}, expect: {state: compensated}}\n")
+        tree, marks = self.drawn()
+        self.assertEqual(marks, {"reserve": "partly", "undo reserve": "reached", "charge": "partly", "undo charge": "reached",
+                                 "ship": "partly", "undo ship": "missed", "tell": "missed"})
+        texts = [t.text for t in tree.iter(SVG + "text")]
+        self.assertIn("missed: its `if` is false", texts)
+        self.assertIn("t.test.yaml; missed: complete_by of the task passes", texts)
+        abouts = [t.text for t in tree.iter(SVG + "title")]
+        self.assertIn("ship: post.ship\nmissed: completes\nmissed: undo\nmissed: all attempts fail\nmissed: complete_by passes", abouts)
+
+    def test_all_kinds_reached(self):
+        self.write("all.yaml", ALL)
+        self.write("child.yaml", CHILD)
+        self.write("all.test.yaml", ALL_TESTS)
+        tree, marks = self.drawn()
+        self.assertEqual([marks[s] for s in ("allow", "paid", "rest", "bill", "sorry")], ["partly", "reached", "reached", "partly", "partly"])
+        self.assertEqual([marks["undo " + s] for s in ("pack", "parcel", "bill", "label")], ["reached", "reached", "reached", "reached"])
+        self.assertNotIn("undo allow", marks)
+        self.assertIn("child", [t.text for t in tree.iter(SVG + "text")])
+
+    def test_it_stands_alone(self):
+        """No script, nothing is loaded, both schemes."""
+        self.write("t.test.yaml", HEAD + "- {name: one, input: {n: 1}, expect: {state: processed}}\n")
+        tree, _ = self.drawn()
+        for element in tree.iter():
+            self.assertIn(element.tag.replace(SVG, ""), ("svg", "title", "style", "defs", "marker", "path", "g", "text", "rect", "circle"))
+            for name, value in element.attrib.items():
+                self.assertFalse(name.startswith("on") or "href" in name or "//" in value, (name, value))
+        style = tree.find(SVG + "style").text
+        self.assertIn("prefers-color-scheme:dark", style)
+        self.assertNotRegex(style, "@import|url\\((?!#)")
+
+    def test_hostile_names(self):
+        """A file whose name is markup, an action and a signal with all that names may have, long and wide ones."""
+        name = "a<b>&\"'\x1b]]>\uffff\u202e.test.yaml"
+        self.write("order.yaml", "intact: 1\nworkflow: w\nsteps:\n"
+                   f"  - {{name: {'n' * 64}, agent: {'a' * 64}, action: {'b' * 64}, undo: none, if: '.input.a < 1 and \"]]>\" != \"<é漢\"'}}\n"
+                   "  - {name: s, signal: {name: s}, complete_by: 1d, default: '<script>'}\n")
+        self.write(name, "workflow: order.yaml\ntests: [{name: '<&>', agents: {" + "a" * 64 + ": {}}, expect: {state: processed}}]\n")
+        tree, marks = self.drawn()
+        self.assertEqual(len(marks), 2)
+        self.assertIn("a<b>&\"'\ufffd]]>\ufffd\u202e.test.yaml", [t.text for t in tree.iter(SVG + "text")])
+        self.assertIn('if .input.a < 1 and "]]>" != "<é漢"', "".join(t.text for t in tree.iter(SVG + "title")))
+        with open(self.path("c.svg"), "rb") as f:
+            self.assertNotIn(b"\x1b", f.read())
+
+    def test_a_thousand_steps(self):
+        steps = "".join(f"  - {{name: s{i}, agent: a, action: do, undo: {{action: un}}, after: [{', '.join(f's{k}' for k in range(max(0, i - 3), i) if k % 7 == i % 3 or k == i // 2)}]}}\n"
+                        for i in range(1000))
+        self.write("order.yaml", "intact: 1\nworkflow: w\nsteps:\n" + steps)
+        self.write("t.test.yaml", "workflow: order.yaml\nagents: {a: {}}\ntests: [{name: t, expect: {state: processed}}]\n")
+        _, marks = self.drawn()
+        self.assertEqual(len(marks), 2000)
+        self.assertEqual({marks[f"s{i}"] for i in range(1000)}, {"partly"})
+        self.assertEqual({marks[f"undo s{i}"] for i in range(1000)}, {"missed"})
+
+    def test_the_picture_of_the_documents(self):
+        """docs/img/coverage.svg shows what docs/testing.md has."""
+        with open(ROOT + "/docs/testing.md", encoding="utf-8") as f:
+            files = re.findall(r"cat > (\S+) <<'YAML'\n(.*?\n)YAML\n", f.read(), re.DOTALL)
+        for name, text in files:
+            self.write(name, text)
+        self.drawn("ask.test.yaml", status=1)
+        with open(ROOT + "/docs/img/coverage.svg", encoding="utf-8") as f:
+            self.assertEqual(f.read(), self.read("c.svg"), "make it anew: intact test --coverage-picture docs/img/coverage.svg")
+
+    def test_where_it_cannot_be_written(self):
+        self.write("t.test.yaml", HEAD + "- {name: one, input: {n: 1}, expect: {state: processed}}\n")
+        self.assertIn("No such file", self.run_it("--coverage-picture", "no/such.svg", status=2).stderr)
+
+
 class Mistakes(Case):
     def test_files(self):
         self.assertIn("there is no *.test.yaml below this folder", self.run_it(status=2).stderr)
@@ -437,6 +655,12 @@ class Mistakes(Case):
                      "operator: [{after: 1h, skip: c/allow}], expect: {state: processed}"):
             self.is_wrong(head + "- {name: t, " + text + "}\n", 'found "c/allow", expected the name of a step of workflow w itself')
         self.is_wrong(head + "- {name: t, world: {m: 5}, expect: {state: processed}}\n", "a member of `world`")
+
+    def test_too_many_files(self):
+        """None is left out in silence."""
+        for i in range(10001):
+            self.write(f"{i}.test.yaml", "")
+        self.assertIn("more than 10000 test files below it; name files", self.run_it(status=2).stderr)
 
     def test_too_large(self):
         self.is_wrong("#" * (2 << 20), "at most 1048576 bytes")

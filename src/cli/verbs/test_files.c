@@ -5,6 +5,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -98,7 +99,7 @@ static bool find_in(const char *folder, int depth, struct file_list *ret)
 
     if (!d)
         return depth > 0; /* a folder that nobody may read has no tests for us */
-    for (const struct dirent *e = NULL; (e = readdir(d)) && ret->count < FILES_MAX;) {
+    for (const struct dirent *e = NULL; (e = readdir(d)) && ret->count <= FILES_MAX;) {
         CLEANUP(buf_fini) struct buf path = {0};
         if (e->d_name[0] == '.')
             continue;
@@ -116,6 +117,12 @@ bool test_files_find(const char *folder, struct file_list *ret)
 {
     if (!find_in(folder, 0, ret)) {
         (void)fprintf(stderr, "intact: %s: %s\n", folder, strerror(errno));
+        return false;
+    }
+    if (ret->count > FILES_MAX) {
+        (void)fprintf(stderr,
+                      "intact: %s: there are more than %d test files below it; name files\n",
+                      folder, FILES_MAX);
         return false;
     }
     if (ret->count > 0)
@@ -275,18 +282,58 @@ bool test_files_wait(const struct file_list *files, const char *folder, size_t c
     return true;
 }
 
-bool test_file_write(const char *path, struct slice text)
+static mode_t mode_mask(void)
+{
+    mode_t mask = umask(0);
+
+    (void)umask(mask);
+    return mask;
+}
+
+/* What is no regular file, such as a pipe, takes the text as it comes. */
+static bool write_through(const char *path, struct slice text)
+{
+    FILE *f = fopen(path, "we");
+    bool ok = f && fwrite(text.ptr, 1, text.len, f) == text.len;
+
+    return f && fclose(f) == 0 && ok;
+}
+
+/* The new file has the mode of the old one. */
+static bool write_beside(const char *path, const struct stat *old, struct slice text)
 {
     CLEANUP(buf_fini) struct buf part = {0};
 
-    buf_fmt(&part, "%s.new", path);
-    FILE *f = fopen(part.ptr, "we");
-    bool ok = f && fwrite(text.ptr, 1, text.len, f) == text.len;
-    ok = f && fclose(f) == 0 && ok;
+    buf_fmt(&part, "%s.XXXXXX", path);
+    int fd = mkostemp(part.ptr, O_CLOEXEC);
+    FILE *f = fd >= 0 ? fdopen(fd, "w") : NULL;
+    bool ok = f && fwrite(text.ptr, 1, text.len, f) == text.len && fflush(f) == 0;
+    ok = ok && fchmod(fd, old ? old->st_mode & 07777 : 0666 & ~mode_mask()) == 0;
+    ok = ok && fsync(fd) == 0;
+    if (f)
+        ok = fclose(f) == 0 && ok;
+    else if (fd >= 0)
+        (void)close(fd); /* there was no memory */
     ok = ok && rename(part.ptr, path) == 0;
-    if (!ok) {
-        (void)fprintf(stderr, "intact: %s: %s\n", path, strerror(errno));
-        (void)unlink(part.ptr);
+    if (!ok && fd >= 0) {
+        int why = errno;
+        (void)unlink(part.ptr); /* it is of no use */
+        errno = why;
     }
+    return ok;
+}
+
+bool test_file_write(const char *path, struct slice text)
+{
+    struct stat old;
+    bool is_there = stat(path, &old) == 0;
+    char *target = is_there ? realpath(path, NULL) : NULL; /* a link stays a link */
+    bool ok = is_there && !S_ISREG(old.st_mode)
+                  ? write_through(path, text)
+                  : write_beside(target ? target : path, is_there ? &old : NULL, text);
+
+    if (!ok)
+        (void)fprintf(stderr, "intact: %s: %s\n", path, strerror(errno));
+    free(target);
     return ok;
 }

@@ -28,7 +28,8 @@ struct suite *test_file_load(const char *path, struct file_list *read);
  * folder (unless NULL) has another number of test files than `count`. False: interrupted. */
 bool test_files_wait(const struct file_list *files, const char *folder, size_t count);
 
-/* Replaces a file, which has its old content or the new one, whatever happens. */
+/* Replaces the content of a file, which has the old one or the new one, whatever happens. A link
+ * stays a link; a pipe gets the text. False: an error, which was reported. */
 bool test_file_write(const char *path, struct slice text);
 
 #endif

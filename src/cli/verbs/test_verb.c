@@ -8,16 +8,19 @@
 #include "cli/terminal/print.h"
 #include "cli/verbs.h"
 #include "cli/verbs/test_files.h"
+#include "picture/picture.h"
 #include "testing/report.h"
 #include "testing/update.h"
 
 struct session {
-    bool is_tap, is_verbose, updates, covers;
+    bool is_tap, is_verbose, updates, covers, draws;
     const char *name; /* only tests whose name contains this; NULL: all */
     struct buf out;   /* for standard output */
     struct junit junit;
-    struct file_list read; /* all files that were read */
+    struct picture picture; /* of what the tests reached */
+    struct file_list read;  /* all files that were read */
     size_t number, passed, failed, missed;
+    size_t left_asking; /* tests of the present file with "?" that failed */
     bool has_mistakes, is_unwritten;
 };
 
@@ -57,7 +60,9 @@ static void run_test(struct session *s, const struct suite *suite, const struct 
     trial_open(&t, suite, c, coverage);
     t.fills_in = s->updates;
     trial_run(&t);
-    if (s->updates && t.ended_at != 0)
+    if (s->updates && update_is_asked(c) && t.problems.count > 0)
+        s->left_asking++;
+    else if (s->updates && t.ended_at != 0)
         update_take(update, &t);
     tell(s, &t);
     trial_close(&t);
@@ -65,18 +70,29 @@ static void run_test(struct session *s, const struct suite *suite, const struct 
 
 /* ---- one file ---- */
 
+static void tell_update(struct session *s, const struct suite *suite, size_t filled)
+{
+    if (s->is_tap)
+        return;
+    if (filled > 0)
+        buf_fmt(&s->out, "%s: %zu value%s filled in\n", suite->file, filled,
+                filled == 1 ? "" : "s");
+    if (s->left_asking > 0)
+        buf_fmt(&s->out, "%s: \"?\" is not filled in where a test fails (%zu)\n", suite->file,
+                s->left_asking);
+}
+
 static void write_update(struct session *s, const struct suite *suite, struct update *u)
 {
     CLEANUP(buf_fini) struct buf text = {0};
+    size_t filled = update_write(u, suite, &text);
 
-    if (u->count == 0)
-        return;
-    update_write(u, suite, &text);
-    if (!test_file_write(suite->file, buf_view(&text)))
+    if (filled > 0 && !test_file_write(suite->file, buf_view(&text))) {
         s->is_unwritten = true;
-    else if (!s->is_tap)
-        buf_fmt(&s->out, "%s: %zu value%s filled in\n", suite->file, u->count,
-                u->count == 1 ? "" : "s");
+        filled = 0;
+    }
+    tell_update(s, suite, filled);
+    s->left_asking = 0;
 }
 
 static bool is_wanted(const struct session *s, const struct test_case *c)
@@ -102,6 +118,8 @@ static void run_suite(struct session *s, const struct suite *suite)
                 s->failed - failed);
     if (s->covers && !s->is_tap)
         s->missed += coverage_write(&coverage, &s->out);
+    if (s->draws)
+        coverage_draw(&coverage, slice_of(suite->file), &s->picture);
     flush(s);
     update_fini(&update);
     coverage_close(&coverage);
@@ -138,6 +156,14 @@ static bool write_junit(const struct session *s, const char *file)
     return test_file_write(file, buf_view(&b));
 }
 
+static bool write_picture(const struct session *s, const char *file)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+
+    picture_write(&s->picture, SLICE("What the tests reached"), &b);
+    return test_file_write(file, buf_view(&b));
+}
+
 static int end_of(const struct session *s)
 {
     if (s->has_mistakes || s->is_unwritten)
@@ -152,6 +178,7 @@ static int run_once(const struct invocation *in, const struct file_list *files,
                         .is_verbose = given(in, "verbose"),
                         .updates = given(in, "update"),
                         .covers = given(in, "coverage"),
+                        .draws = given(in, "coverage-picture"),
                         .name = given(in, "name")};
     const char *junit = given(in, "junit");
 
@@ -164,11 +191,13 @@ static int run_once(const struct invocation *in, const struct file_list *files,
         buf_fmt(&s.out, "%zu passed, %zu failed\n", s.passed, s.failed);
     flush(&s);
     s.is_unwritten |= junit && !write_junit(&s, junit);
+    s.is_unwritten |= s.draws && !write_picture(&s, given(in, "coverage-picture"));
     int end = end_of(&s);
     if (s.number == 0 && s.name && end == CLI_OK)
         end = verb_failed(in, CLI_USAGE, "no test has \"%s\" in its name", s.name);
     buf_fini(&s.out);
     junit_fini(&s.junit);
+    picture_fini(&s.picture);
     *read = s.read;
     return end;
 }
@@ -223,6 +252,10 @@ static int run(struct invocation *in)
 static const struct flag flags[] = {
     {.name = "name", .value = "TEXT", .help = "only tests that have TEXT in their name"},
     {.name = "coverage", .help = "what of the definitions no test reached"},
+    {.name = "coverage-picture",
+     .value = "FILE",
+     .kind = WORD_FILE,
+     .help = "also draw the workflows as SVG, with what no test reached"},
     {.name = "update", .help = "fill in what stands as \"?\" in `expect`"},
     {.name = "watch", .help = "run again whenever a file changes"},
     {.name = "verbose", .help = "what happened in tests that passed, too"},
@@ -246,6 +279,7 @@ const struct verb verb_test = {
     .examples = {{"intact test", "all tests below this folder"},
                  {"intact test order.test.yaml --verbose", "what happens in each"},
                  {"intact test --coverage", "what they miss"},
+                 {"intact test --coverage-picture coverage.svg", "the same as a picture"},
                  {"intact test --junit report.xml", "for a CI server"}},
     .exits = "1 if a test failed",
     .is_local = true,

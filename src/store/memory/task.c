@@ -11,10 +11,17 @@
 
 #include "store/row.h"
 
+static void payload_free(struct payload *p)
+{
+    free((char *)(uintptr_t)p->json.ptr); /* of payload_copy() */
+}
+
 void mem_task_free(struct mem_task *t)
 {
     arena_fini(&t->life);
     arena_fini(&t->row_arena);
+    for (size_t i = 0; i < t->payload_count; i++)
+        payload_free(&t->payloads[i]);
     free(t->payloads);
     mem_items_fini(&t->items);
     arena_fini(&t->wait_arena);
@@ -61,6 +68,17 @@ static int payload_order(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Each has memory of its own: a task with a long list drops one after the other. */
+static struct payload payload_copy(const struct payload *from)
+{
+    char *text = malloc(from->json.len + 1);
+
+    ASSERT(text);
+    memcpy(text, from->json.ptr, from->json.len);
+    text[from->json.len] = 0;
+    return (struct payload){from->number, {text, from->json.len}};
+}
+
 void mem_payloads_add(struct mem_task *t, const struct task_row *row)
 {
     size_t count = t->payload_count + row->payload_count;
@@ -70,8 +88,7 @@ void mem_payloads_add(struct mem_task *t, const struct task_row *row)
     t->payloads = reallocarray(t->payloads, count, sizeof *t->payloads);
     ASSERT(t->payloads);
     for (size_t i = 0; i < row->payload_count; i++)
-        t->payloads[t->payload_count++] =
-            (struct payload){row->payloads[i].number, arena_copy(&t->life, row->payloads[i].json)};
+        t->payloads[t->payload_count++] = payload_copy(&row->payloads[i]);
     qsort(t->payloads, count, sizeof *t->payloads, payload_order);
 }
 
@@ -83,6 +100,7 @@ void mem_payloads_drop(struct mem_task *t, const struct task_row *row)
             at++;
         if (at == t->payload_count)
             continue;
+        payload_free(&t->payloads[at]);
         memmove(t->payloads + at, t->payloads + at + 1,
                 (t->payload_count - at - 1) * sizeof *t->payloads);
         t->payload_count--;

@@ -9,7 +9,7 @@
 
 struct mem_task {
     struct slice id;
-    struct arena life;      /* of the id and the payloads */
+    struct arena life;      /* of the id */
     struct arena row_arena; /* of the row as it is now */
     struct task_row row;
     struct payload *payloads;
