@@ -56,6 +56,7 @@ const struct verb *const verbs[] = {
     &verb_workflow_list,
     &verb_validate,
     &verb_test,
+    &verb_simulate,
 
     &verb_schedule_put,
     &verb_schedule_list,

@@ -2,9 +2,10 @@
  * effect take place in the world, and sends the result in time. */
 
 #include "definition/expression/expression.h"
+#include "tasks/ask.h"
 #include "testing/play_key.h"
 #include "testing/step_path.h"
-#include "testing/trial.h"
+#include "testing/strikes.h"
 
 /* A request that an agent works at. */
 struct job {
@@ -17,7 +18,11 @@ struct job {
     uint32_t attempt;
     enum direction direction;
     int64_t ends_at, beat_ms;
-    uint32_t at; /* of the answer in the file */
+    uint32_t at;     /* of the answer in the file */
+    uint32_t number; /* of the requests of its step and direction */
+    int64_t complete_by;
+    struct fault fault; /* what goes wrong with it */
+    bool is_repeated;   /* it is performed for the second time */
 };
 
 /* ---- which answer ---- */
@@ -111,6 +116,16 @@ static bool has_undone(const struct played_answer *a)
     return a->undone.is_given;
 }
 
+static bool has_idempotent(const struct played_answer *a)
+{
+    return a->idempotent != PROMISE_DEFAULT;
+}
+
+static bool has_barrier(const struct played_answer *a)
+{
+    return a->barrier != PROMISE_DEFAULT;
+}
+
 /* What an answer leaves out says the first one of its list, or the answer that the file has for
  * this request, or the first one there. */
 static const struct played_answer *part_of(const struct choice *c, const struct played_answer *a,
@@ -181,6 +196,12 @@ static const struct json *root_now(struct trial *t, const struct json *root, str
     put_world(t, &b);
     json_member_raw(&b, "input", input);
     json_member_raw_if(&b, "output", output);
+    if (json_get(root, "forward")) {
+        json_key(&b, "undo");
+        json_open(&b, '{');
+        json_member_raw(&b, "input", json_get_raw(root, "input"));
+        json_close(&b, '}');
+    }
     for (const struct json *m = root->child; m; m = m->next) {
         if (slice_is(m->key, "world") || slice_is(m->key, "input") || slice_is(m->key, "output"))
             continue;
@@ -197,13 +218,14 @@ static void tell_change(struct trial *t, const struct job *j, const char *what)
 {
     CLEANUP(buf_fini) struct buf b = {0};
 
-    for (size_t i = 0; i < j->effect->count; i++) {
+    for (size_t i = 0; i < j->effect->count && !t->timeline.is_off; i++) {
         const struct changed *c = &j->effect->list[i];
         const struct world_member *m = world_member(&t->world, c->name);
         struct slice now = timeline_short(&t->arena, m->json);
         buf_fmt(&b, "%s%.*s is %.*s", i > 0 ? ", " : "", SLICE_ARG(c->name), SLICE_ARG(now));
     }
-    timeline_add(&t->timeline, trial_now(t), "%s%.*s: %s", what, SLICE_ARG(j->name), b.ptr);
+    if (b.len > 0)
+        timeline_add(&t->timeline, trial_now(t), "%s%.*s: %s", what, SLICE_ARG(j->name), b.ptr);
 }
 
 static void take_effect(struct job *j)
@@ -222,6 +244,7 @@ static void take_effect(struct job *j)
         return;
     tell_change(t, j, "effect of ");
     trial_effect(t, "", j->name);
+    trial_changed(t, NULL, NULL);
 }
 
 static void undo_effect(struct job *j)
@@ -238,6 +261,7 @@ static void undo_effect(struct job *j)
         return;
     tell_change(t, j, "undo of ");
     trial_effect(t, "undo ", j->name);
+    trial_changed(t, NULL, NULL);
 }
 
 /* ---- the answer ---- */
@@ -295,23 +319,50 @@ static void answer(struct job *j)
     engine_result(j->trial->engine, j->agent, &r);
 }
 
+static void answer_later(void *arg, uint64_t n)
+{
+    struct job *j = arg;
+    (void)n;
+
+    j->trial->plays_left--;
+    answer(j);
+}
+
+static void send_answer(struct job *j)
+{
+    struct trial *t = j->trial;
+
+    if (j->answer && j->answer->kind == PLAYED_SILENT) {
+        timeline_add(&t->timeline, trial_now(t), "%.*s: attempt %u is silent", SLICE_ARG(j->name),
+                     j->attempt);
+    } else if (j->fault.kind == FAULT_ANSWER_LOST) {
+        timeline_add(&t->timeline, trial_now(t), "%.*s: the answer to attempt %u is lost",
+                     SLICE_ARG(j->name), j->attempt);
+    } else if (j->fault.kind == FAULT_ANSWER_LATE && j->complete_by > trial_now(t)) {
+        t->plays_left++;
+        agenda_add(engine_agenda(t->engine), j->complete_by + j->fault.ms, answer_later, j, 0);
+    } else {
+        answer(j);
+    }
+}
+
 static void perform(void *arg, uint64_t n)
 {
     struct job *j = arg;
     const struct played_answer *a = j->answer;
     bool takes = !a || a->kind == PLAYED_COMPLETED || a->takes_effect;
-    (void)n;
 
     j->trial->plays_left--;
     if (takes && j->direction == DIRECTION_FORWARD)
         take_effect(j);
     else if (takes)
         undo_effect(j);
-    if (!a || a->kind != PLAYED_SILENT)
-        answer(j);
-    else
-        timeline_add(&j->trial->timeline, trial_now(j->trial), "%.*s: attempt %u is silent",
-                     SLICE_ARG(j->name), j->attempt);
+    send_answer(j);
+    if (j->fault.kind != FAULT_TWICE || j->is_repeated)
+        return;
+    j->is_repeated = true;
+    j->trial->plays_left++;
+    agenda_add(engine_agenda(j->trial->engine), trial_now(j->trial) + j->fault.ms, perform, j, n);
 }
 
 /* A program that works shows that it is alive, as the libraries do. */
@@ -375,10 +426,31 @@ static void find_effect(struct trial *t, struct job *j, const struct choice *c,
     j->effect->reverse = undone ? &undone->undone : NULL;
 }
 
+static bool breaks(const struct choice *c, const struct played_answer *a, has_part *has,
+                   bool is_barrier)
+{
+    const struct played_answer *said = part_of(c, a, has);
+
+    return said && (is_barrier ? said->barrier : said->idempotent) == PROMISE_BROKEN;
+}
+
+/* What its service does not promise. */
+static void find_promises(struct job *j, const struct choice *c)
+{
+    bool repeats = breaks(c, j->answer, has_idempotent, false);
+
+    if (j->direction == DIRECTION_UNDO) {
+        j->effect->repeats_undo = repeats;
+        return;
+    }
+    j->effect->repeats = repeats;
+    j->effect->ignores_undo = breaks(c, j->answer, has_barrier, true);
+}
+
 static void find_answer(struct trial *t, struct job *j, struct choice *c,
                         const struct work_request *r, struct slice key)
 {
-    uint32_t number = count_request(t, r);
+    uint32_t number = j->number = count_request(t, r);
 
     j->at = t->test->at;
     c->usual = c->base ? choose_answer(t, c->base, number, j->root) : NULL;
@@ -392,17 +464,98 @@ static void find_answer(struct trial *t, struct job *j, struct choice *c,
                       SLICE_ARG(key));
 }
 
+/* When it is done. */
+static int64_t end_of(const struct job *j, int64_t now, int64_t takes_ms)
+{
+    int64_t ends_at = now + takes_ms;
+    int64_t latest = max_i64(j->complete_by - 1, ends_at);
+
+    if (j->fault.kind == FAULT_SLOW)
+        return j->complete_by > 0 ? min_i64(ends_at + j->fault.ms, latest) : ends_at + j->fault.ms;
+    if (j->fault.kind == FAULT_LATE)
+        return max_i64(ends_at, j->complete_by) + j->fault.ms;
+    return ends_at;
+}
+
 static void plan(struct trial *t, struct job *j, const struct choice *c, int64_t heartbeat_ms)
 {
     const struct played_answer *takes = part_of(c, j->answer, has_takes);
     bool is_silent = j->answer && j->answer->kind == PLAYED_SILENT;
 
-    j->ends_at = trial_now(t) + (takes ? takes->takes_ms : 0);
+    j->ends_at = end_of(j, trial_now(t), takes ? takes->takes_ms : 0);
     j->beat_ms = max_i64(heartbeat_ms / 2, 1);
     t->plays_left++;
     agenda_add(engine_agenda(t->engine), j->ends_at, perform, j, 0);
     if (heartbeat_ms > 0 && !is_silent && j->ends_at > trial_now(t))
         agenda_add(engine_agenda(t->engine), trial_now(t) + j->beat_ms, beat, j, 0);
+}
+
+/* ---- what goes wrong ---- */
+
+static bool is_pivot(const struct trial *t, const struct work_request *r)
+{
+    const struct seen_task *seen = map_get(&t->tasks, r->task);
+    int step = seen ? workflow_step_index(seen->workflow, step_path_first(r->step)) : -1;
+
+    return step >= 0 && seen->workflow->steps[step].undo_kind == UNDO_PIVOT;
+}
+
+/* What the service answers instead; NULL: as usual. */
+static const struct played_answer *spoilt(const struct trial *t, const struct job *j)
+{
+    static const struct played_answer refused = {.kind = PLAYED_REFUSED,
+                                                 .code = SLICE("refused"),
+                                                 .message = SLICE("the service refuses"),
+                                                 .effect = EFFECT_NONE};
+    static const struct played_answer fails = {.kind = PLAYED_FAILED,
+                                               .code = SLICE("failed"),
+                                               .message = SLICE("the service fails"),
+                                               .effect = EFFECT_UNKNOWN};
+    static const struct played_answer fails_after = {.kind = PLAYED_FAILED,
+                                                     .code = SLICE("failed"),
+                                                     .message = SLICE("the service fails"),
+                                                     .effect = EFFECT_UNKNOWN,
+                                                     .takes_effect = true};
+    static const struct played_answer down = {.kind = PLAYED_FAILED,
+                                              .code = SLICE("unavailable"),
+                                              .message = SLICE("the service is down"),
+                                              .effect = EFFECT_NONE};
+
+    if (strikes_is_down(t, j->agent))
+        return &down;
+    return j->fault.kind == FAULT_REFUSED       ? &refused
+           : j->fault.kind == FAULT_FAILS       ? &fails
+           : j->fault.kind == FAULT_FAILS_AFTER ? &fails_after
+                                                : NULL;
+}
+
+static void cancel(struct trial *t)
+{
+    const struct act a = {.kind = ACT_VERB,
+                          .what = "operator",
+                          .verb = ASK_CANCEL,
+                          .reason = SLICE("test")};
+
+    acts_add(t, &a, trial_now(t));
+}
+
+static void meet_fault(struct trial *t, struct job *j, const struct work_request *r)
+{
+    bool is_undo = j->direction == DIRECTION_UNDO;
+    const struct fault_point p = {.place = PLACE_REQUEST,
+                                  .name = j->name,
+                                  .is_undo = is_undo,
+                                  .number = j->number,
+                                  .is_pivot = !is_undo && is_pivot(t, r),
+                                  .took = j->effect->took && (!is_undo || j->effect->undone)};
+
+    j->complete_by = r->complete_by;
+    if (!t->faults || strikes_is_down(t, j->agent) || !strikes_at(t, &p, &j->fault))
+        return;
+    if (j->fault.kind == FAULT_DOWN)
+        strikes_put_down(t, j->agent, j->fault.ms);
+    else if (j->fault.kind == FAULT_CANCELLED)
+        cancel(t);
 }
 
 void player_request(void *arg, struct slice agent, const struct work_request *r)
@@ -418,7 +571,17 @@ void player_request(void *arg, struct slice agent, const struct work_request *r)
     find_answer(t, j, &c, r, key);
     if (r->direction == DIRECTION_FORWARD)
         find_effect(t, j, &c, r, input);
+    find_promises(j, &c);
+    meet_fault(t, j, r);
+    if (j->fault.kind == FAULT_REQUEST_LOST) {
+        timeline_add(&t->timeline, trial_now(t), "%.*s: the request of attempt %u is lost",
+                     SLICE_ARG(j->name), j->attempt);
+        return;
+    }
     plan(t, j, &c, r->heartbeat_ms);
+    const struct played_answer *instead = t->faults ? spoilt(t, j) : NULL;
+    if (instead)
+        j->answer = instead;
 }
 
 void player_result(void *arg, struct slice token, enum result_status status)

@@ -145,7 +145,7 @@ enum err world_take(struct world_state *w, struct effect_record *r, const struct
                     const struct json *root, bool *ret, uint32_t *ret_at, struct error *e)
 {
     *ret = false;
-    if (r->took || r->undone || !spec || spec->count == 0)
+    if (!spec || spec->count == 0 || (r->took && !r->repeats) || (r->undone && !r->ignores_undo))
         return ERR_OK;
     r->list = arena_alloc(w->arena, spec->count * sizeof *r->list);
     r->count = spec->count;
@@ -193,7 +193,7 @@ enum err world_undo(struct world_state *w, struct effect_record *r, const struct
     size_t count = 0;
 
     *ret = false;
-    if (!r->took || r->undone) {
+    if (!r->took || (r->undone && !r->repeats_undo)) {
         r->undone = true;
         return ERR_OK;
     }
@@ -217,6 +217,25 @@ enum err world_undo(struct world_state *w, struct effect_record *r, const struct
         find(w, list[i].name)->json = list[i].after;
     *ret = r->undone = true;
     return ERR_OK;
+}
+
+bool world_undo_by_hand(struct world_state *w, struct slice step)
+{
+    bool any = false;
+    size_t at = 0;
+
+    for (struct effect_record *r = NULL; (r = map_next(&w->effects, &at));) {
+        if (!slice_eq(r->step, step) || !r->took || r->undone)
+            continue;
+        for (size_t i = 0; i < r->count; i++) {
+            struct world_member *m = find(w, r->list[i].name);
+            struct error e = {0};
+            if (undo_member(w, &r->list[i], &m->json, &e) != ERR_OK)
+                m->json = r->list[i].before;
+        }
+        any = r->undone = true;
+    }
+    return any;
 }
 
 /* ---- comparison ---- */
