@@ -105,7 +105,8 @@ static void write_votes(struct buf *b, const struct workflow *w)
     json_key(b, "approvals");
     json_open(b, '[');
     for (uint16_t i = 0; i < w->step_count; i++)
-        for (unsigned k = 0; w->steps[i].kind == KIND_APPROVE && k < w->steps[i].approve.people; k++)
+        for (unsigned k = 0; w->steps[i].kind == KIND_APPROVE && k < w->steps[i].approve.people;
+             k++)
             write_vote(b, w->steps[i].name, k);
     json_close(b, ']');
 }

@@ -149,9 +149,10 @@ static void say_one(const struct run *r, struct sink *s)
     if (passes(f))
         say(s, FINDING_ONE_FAULT, NULL, subject_of(f), text);
     else if (is_refusal || (f->lasts && may_be_silent(r, f)))
-        say(s, holds(r, f) ? FINDING_HOLDS
-               : is_refusal ? FINDING_REFUSAL
-                            : FINDING_SILENCE,
+        say(s,
+            holds(r, f)  ? FINDING_HOLDS
+            : is_refusal ? FINDING_REFUSAL
+                         : FINDING_SILENCE,
             NULL, subject_of(f), text);
 }
 
@@ -214,8 +215,8 @@ static void say_wait_fits(const struct run *r, const struct fault *f, struct sin
 
     for (uint16_t i = 0; i < w->step_count; i++) {
         const struct workflow_step *ws = &w->steps[i];
-        bool is_it = f->kind == FAULT_VOTE_NEVER ? slice_eq(ws->name, f->name)
-                                                 : waits_for(ws, f->name);
+        bool is_it =
+            f->kind == FAULT_VOTE_NEVER ? slice_eq(ws->name, f->name) : waits_for(ws, f->name);
         int64_t limit = ws->kind == KIND_SIGNAL    ? ws->signal.complete_by_ms
                         : ws->kind == KIND_APPROVE ? ws->approve.complete_by_ms
                                                    : 0;

@@ -179,6 +179,7 @@ static void find_end(struct run *r)
         r->end.waits = t->waits.ptr ? t->waits : SLICE("nothing more happens");
     if (r->end.is_end && t->state == TASK_PROCESSED)
         r->end.code = SLICE_NONE;
+    r->deadline_passed |= slice_is(r->end.code, "deadline");
     r->took_ms = r->end.is_end ? t->ended_at - t->test->start_at : 0;
 }
 

@@ -12,7 +12,7 @@
 struct search {
     struct simulation *simulation;
     uint64_t seed;
-    uint64_t runs; /* of search_sample; 0: as many as suit the workflow */
+    uint64_t runs;  /* of search_sample; 0: as many as suit the workflow */
     unsigned depth; /* of search_all: faults of a run */
 };
 

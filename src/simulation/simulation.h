@@ -83,7 +83,7 @@ struct simulation {
     unsigned depth;               /* of an exhaustive search; 0: it was none */
     unsigned allowed;             /* bits by enum finding_kind: not reported */
     bool names_tests;             /* there are several */
-    struct reached_end **ends;     /* those seen most often first, once it is over */
+    struct reached_end **ends;    /* those seen most often first, once it is over */
     size_t end_count, end_cap;
     struct map by_key; /* of the ends */
     struct finding *findings;
@@ -92,8 +92,8 @@ struct simulation {
     int64_t longest_ms;
     /* The file is wrong, and nothing else is valid: */
     struct slice broken;
-    uint32_t broken_at;              /* place in the file */
-    const struct rule *broken_rule;  /* which could not be evaluated; NULL: it was no rule */
+    uint32_t broken_at;             /* place in the file */
+    const struct rule *broken_rule; /* which could not be evaluated; NULL: it was no rule */
     struct story broken_story;
     struct arena arena;
 };

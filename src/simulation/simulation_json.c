@@ -83,9 +83,9 @@ static void write_step(struct buf *b, const struct workflow_step *ws, unsigned s
     static const struct {
         const char *key;
         unsigned bit;
-    } bits[] = {{"completes", COVERED_RUN},        {"skipped", COVERED_IF_FALSE},
-                {"undone", COVERED_UNDONE},        {"attempts_used_up", COVERED_EXHAUSTED},
-                {"complete_by", COVERED_OVERDUE},  {"default", COVERED_DEFAULT}};
+    } bits[] = {{"completes", COVERED_RUN},       {"skipped", COVERED_IF_FALSE},
+                {"undone", COVERED_UNDONE},       {"attempts_used_up", COVERED_EXHAUSTED},
+                {"complete_by", COVERED_OVERDUE}, {"default", COVERED_DEFAULT}};
 
     json_open(b, '{');
     json_member_text(b, "step", ws->name);

@@ -500,33 +500,33 @@ static bool is_pivot(const struct trial *t, const struct work_request *r)
     return step >= 0 && seen->workflow->steps[step].undo_kind == UNDO_PIVOT;
 }
 
-/* What the service answers instead; NULL: as usual. */
-static const struct played_answer *spoilt(const struct trial *t, const struct job *j)
+static struct played_answer *error_of(struct trial *t, enum played_kind kind, const char *code,
+                                      const char *message)
 {
-    static const struct played_answer refused = {.kind = PLAYED_REFUSED,
-                                                 .code = SLICE("refused"),
-                                                 .message = SLICE("the service refuses"),
-                                                 .effect = EFFECT_NONE};
-    static const struct played_answer fails = {.kind = PLAYED_FAILED,
-                                               .code = SLICE("failed"),
-                                               .message = SLICE("the service fails"),
-                                               .effect = EFFECT_UNKNOWN};
-    static const struct played_answer fails_after = {.kind = PLAYED_FAILED,
-                                                     .code = SLICE("failed"),
-                                                     .message = SLICE("the service fails"),
-                                                     .effect = EFFECT_UNKNOWN,
-                                                     .takes_effect = true};
-    static const struct played_answer down = {.kind = PLAYED_FAILED,
-                                              .code = SLICE("unavailable"),
-                                              .message = SLICE("the service is down"),
-                                              .effect = EFFECT_NONE};
+    struct played_answer *a = arena_alloc(&t->arena, sizeof *a);
+
+    *a = (struct played_answer){.kind = kind,
+                                .code = slice_of(code),
+                                .message = slice_of(message),
+                                .effect = EFFECT_NONE};
+    return a;
+}
+
+/* What the service answers instead; NULL: as usual. */
+static const struct played_answer *spoilt(struct trial *t, const struct job *j)
+{
+    bool fails_after = j->fault.kind == FAULT_FAILS_AFTER;
 
     if (strikes_is_down(t, j->agent))
-        return &down;
-    return j->fault.kind == FAULT_REFUSED       ? &refused
-           : j->fault.kind == FAULT_FAILS       ? &fails
-           : j->fault.kind == FAULT_FAILS_AFTER ? &fails_after
-                                                : NULL;
+        return error_of(t, PLAYED_FAILED, "unavailable", "the service is down");
+    if (j->fault.kind == FAULT_REFUSED)
+        return error_of(t, PLAYED_REFUSED, "refused", "the service refuses");
+    if (j->fault.kind != FAULT_FAILS && !fails_after)
+        return NULL;
+    struct played_answer *a = error_of(t, PLAYED_FAILED, "failed", "the service fails");
+    a->effect = EFFECT_UNKNOWN;
+    a->takes_effect = fails_after && (!j->answer || j->answer->kind == PLAYED_COMPLETED);
+    return a;
 }
 
 static void cancel(struct trial *t)

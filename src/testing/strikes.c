@@ -51,6 +51,7 @@ void strikes_started(void *arg)
     struct trial *t = arg;
 
     timeline_add(&t->timeline, trial_now(t), "the server starts again");
+    engine_look(t->engine, TRIAL_ID);
 }
 
 /* ---- services ---- */

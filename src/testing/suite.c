@@ -153,8 +153,10 @@ static void check_name(struct reader *r, const struct json *j, const struct path
 static void read_test(struct reader *r, const struct json *j, const struct path *path,
                       struct suite *s)
 {
-    struct test_case t = {
-        .at = j->at, .json = j, .submitter = SLICE("tester"), .start_at = START_AT};
+    struct test_case t = {.at = j->at,
+                          .json = j,
+                          .submitter = SLICE("tester"),
+                          .start_at = START_AT};
 
     read_object(r, j, path, test_fields, COUNT_OF(test_fields), &t);
     check_name(r, j, path, s, &t);

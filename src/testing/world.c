@@ -23,6 +23,14 @@ static struct world_member *find(const struct world_state *w, struct slice name)
     return NULL;
 }
 
+static void set(struct world_state *w, struct slice name, struct slice json)
+{
+    struct world_member *m = find(w, name);
+
+    ASSERT(m); /* suite_bind has checked that */
+    m->json = json;
+}
+
 static const struct json *parse(struct arena *a, struct slice json)
 {
     struct json *j = NULL;
@@ -159,7 +167,7 @@ enum err world_take(struct world_state *w, struct effect_record *r, const struct
             return err;
     }
     for (size_t i = 0; i < r->count; i++)
-        find(w, r->list[i].name)->json = r->list[i].after;
+        set(w, r->list[i].name, r->list[i].after);
     *ret = r->took = true;
     return ERR_OK;
 }
@@ -214,7 +222,7 @@ enum err world_undo(struct world_state *w, struct effect_record *r, const struct
             return err;
     }
     for (size_t i = 0; i < count; i++)
-        find(w, list[i].name)->json = list[i].after;
+        set(w, list[i].name, list[i].after);
     *ret = r->undone = true;
     return ERR_OK;
 }
@@ -225,15 +233,17 @@ bool world_undo_by_hand(struct world_state *w, struct slice step)
     size_t at = 0;
 
     for (struct effect_record *r = NULL; (r = map_next(&w->effects, &at));) {
-        if (!slice_eq(r->step, step) || !r->took || r->undone)
+        if (!slice_eq(r->step, step) || r->undone)
             continue;
-        for (size_t i = 0; i < r->count; i++) {
-            struct world_member *m = find(w, r->list[i].name);
+        r->undone = true; /* nothing of it comes later */
+        for (size_t i = 0; i < r->count && r->took; i++) {
+            struct slice json = r->list[i].before;
             struct error e = {0};
-            if (undo_member(w, &r->list[i], &m->json, &e) != ERR_OK)
-                m->json = r->list[i].before;
+            if (undo_member(w, &r->list[i], &json, &e) != ERR_OK)
+                json = r->list[i].before;
+            set(w, r->list[i].name, json);
         }
-        any = r->undone = true;
+        any |= r->took;
     }
     return any;
 }

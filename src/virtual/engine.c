@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/fault.h"
+#include "store/codec/codec.h"
 #include "store/memory/memory.h"
 #include "supervisor/supervisor.h"
 #include "virtual/engine_family.h"
@@ -475,6 +476,22 @@ void engine_heartbeat(struct engine *g, struct slice agent, struct slice token)
         return;
     g->is_woken = true;
     scheduler_heartbeats(g->scheduler, &call);
+}
+
+void engine_look(struct engine *g, struct slice id)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct task_row row = {0};
+    struct task task = {0};
+    struct error e = {0};
+
+    if (g->store->ops->get(g->store, id, &a, &row, &e) != ERR_OK)
+        return;
+    const struct definition *d = registry_find(g->config.workflows, row.workflow, row.version);
+    ASSERT(d); /* all are known */
+    enum err err = task_decode(&d->workflow, &row, &a, &task, &e);
+    ASSERT(err == ERR_OK);
+    g->config.changed(g->config.arg, &d->workflow, &task);
 }
 
 void engine_ask_inside(struct engine *g, struct ask *a)

@@ -67,6 +67,10 @@ void engine_result(struct engine *g, struct slice agent, const struct work_resul
 /* That attempt is alive. */
 void engine_heartbeat(struct engine *g, struct slice agent, struct slice token);
 
+/* Reads a task and passes it to `changed`: what became durable when the node died was not reported.
+ * Nothing happens if there is no such task. */
+void engine_look(struct engine *g, struct slice id);
+
 /* Asks; a->user is a struct asker. */
 void engine_ask(struct engine *g, struct ask *a);
 

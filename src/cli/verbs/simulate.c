@@ -1,8 +1,8 @@
 /* `intact simulate`: plays a workflow among faults (src/simulation) without a server, and tells
  * every end that it can reach. */
 
-#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -42,20 +42,28 @@ static bool is_test_file(const char *name)
            || ends_with(name, ".test.json");
 }
 
+static struct definition *read_definition(const char *file)
+{
+    struct mistakes *mistakes = calloc(1, sizeof *mistakes); /* too large for the stack */
+    CLEANUP(buf_fini) struct buf text = {0};
+    struct definition *d = NULL;
+
+    ASSERT(mistakes);
+    if (client_read_file(file, &text)
+        && definition_parse(buf_view(&text), format_of_file(file), &d, mistakes, NULL) != ERR_OK)
+        mistakes_print(file, "error", mistakes);
+    free(mistakes);
+    return d;
+}
+
 static struct suite *load_bare(const char *file, struct slice input)
 {
-    struct mistakes mistakes = {0};
-    CLEANUP(buf_fini) struct buf text = {0};
     CLEANUP(buf_fini) struct buf made = {0};
-    struct definition *d = NULL;
     const char *slash = strrchr(file, '/');
 
-    if (!client_read_file(file, &text))
+    struct definition *d = read_definition(file);
+    if (!d)
         return NULL;
-    if (definition_parse(buf_view(&text), format_of_file(file), &d, &mistakes, NULL) != ERR_OK) {
-        mistakes_print(file, "error", &mistakes);
-        return NULL;
-    }
     bare_write(&made, d, slash ? slash + 1 : file, input);
     definition_free(d);
     return test_text_load(file, buf_view(&made));
@@ -70,7 +78,8 @@ static struct suite *load(const struct invocation *in, const char *file)
 
     if (is_test_file(file)) {
         if (input)
-            (void)verb_misused(in, "--input is for a definition; the tests of %s have inputs", file);
+            (void)verb_misused(in, "--input is for a definition; the tests of %s have inputs",
+                               file);
         return input ? NULL : test_file_load(file, NULL);
     }
     struct slice text = slice_of(input ? input : "null");
@@ -195,14 +204,15 @@ static bool choose_kept(const struct invocation *in, const struct simulation *v,
                              finding_text(f->kind)};
         return true;
     }
-    (void)fprintf(stderr, "nothing is kept: there is no finding with a story; --end N keeps an end\n");
+    (void)fprintf(stderr,
+                  "nothing is kept: there is no finding with a story; --end N keeps an end\n");
     return false;
 }
 
 /* What becomes of it when `intact test` plays it. */
 static void say_kept(const struct kept *k, const char *file)
 {
-    const char *then = !k->end->is_end ? "it fails until the task ends"
+    const char *then = !k->end->is_end   ? "it fails until the task ends"
                        : k->world_before ? "it fails until the world is as before"
                                          : "it passes while the end stays the same";
 
