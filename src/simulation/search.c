@@ -8,10 +8,11 @@
 
 enum {
     RUNS_USUAL = 5000,
-    RUNS_LEAST = 200,
-    POINTS_USUAL = 1000000, /* places in all runs together: larger workflows get fewer runs */
+    RUNS_LEAST = 50,
+    POINTS_USUAL = 400000, /* places in all runs together: larger workflows get fewer runs */
     FAULTS_DRAWN_MAX = 8,
-    SAMPLES = 40, /* of an estimate */
+    SAMPLES = 40,         /* of an estimate */
+    SAMPLED_MAX = 500,    /* places: where there are more, it is taken for granted that half follow */
     DEPTH_MAX = 10,
 };
 
@@ -155,10 +156,12 @@ static uint64_t estimate_test(const struct search *s, const struct test_case *te
 
     run_play(&r, &c);
     sampling.of = count_faults(&r);
-    if (s->depth > 1)
+    bool is_large = r.point_count > SAMPLED_MAX;
+    if (s->depth > 1 && !is_large)
         each_fault(&r, sample_one, &sampling);
     run_close(&r);
-    double each = sampling.played > 0 ? (double)sampling.found / (double)sampling.played : 0;
+    double each = sampling.played > 0 ? (double)sampling.found / (double)sampling.played
+                                      : (double)sampling.of / 2;
     double level = s->depth > 0 ? (double)sampling.of : 0;
     double all = 1 + level;
     for (unsigned d = 2; d <= s->depth; d++) {

@@ -1,0 +1,292 @@
+#!/usr/bin/env python3
+"""`intact simulate`: what it finds, the same story for the same seed, all orders of faults, shortened stories, kept
+stories that `intact test` plays, rules, and files that are wrong.
+
+Usage: simulate_test.py ROOT INTACT [TEST...]"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT, INTACT = (os.path.realpath(p) for p in sys.argv[1:3])
+PATIENCE_S = 240  # only a failing test waits so long
+ORDER = """intact: 1
+workflow: order
+complete_by: 1d
+steps:
+  - {name: reserve, agent: stock, action: take, undo: {action: put-back}}
+  - {name: charge, agent: bank, action: charge, complete_by: 30s, undo: {action: refund}}
+  - {name: ship, agent: post, action: ship, pivot: true}
+"""
+TESTS = """workflow: order.yaml
+world: {stock: 10, money: 0}
+agents:
+  stock.take: {output: {id: r-1}, takes: 2s, effect: {stock: .world.stock - .input.n}}
+  bank.charge: {output: {charge: c-1}, effect: {money: .world.money + 10}}
+  post.ship: {output: {id: p-1}}
+tests:
+  - {name: the parcel leaves, input: {n: 2}, expect: {state: processed}}
+"""
+TINY = """intact: 1
+workflow: tiny
+steps:
+  - {name: only, agent: a, action: b, undo: {action: c}}
+"""
+TINY_TESTS = """workflow: tiny.yaml
+world: {n: 0}
+agents:
+  a.b: {effect: {n: .world.n + 1}}
+tests:
+  - {name: it is done, expect: {state: processed}}
+"""
+
+
+class Case(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="intact-simulate-")
+        self.write("order.yaml", ORDER)
+        self.write("order.test.yaml", TESTS)
+        self.write("tiny.yaml", TINY)
+        self.write("tiny.test.yaml", TINY_TESTS)
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def write(self, name, text):
+        with open(os.path.join(self.folder.name, name), "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def read(self, name):
+        with open(os.path.join(self.folder.name, name), encoding="utf-8") as file:
+            return file.read()
+
+    def intact(self, *words, status=0):
+        done = subprocess.run([INTACT, *words], cwd=self.folder.name, capture_output=True, text=True, check=False,
+                              timeout=PATIENCE_S)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        self.assertNotIn("AddressSanitizer", done.stderr)
+        return done
+
+    def simulate(self, file, *words, status=0):
+        return json.loads(self.intact("simulate", file, "--json", *words, status=status).stdout)
+
+    def refused(self, *words):
+        done = self.intact("simulate", *words, status=2)
+        self.assertEqual(done.stdout, "")
+        return done.stderr
+
+    # ---- what it finds ----
+
+    def test_a_right_workflow_has_no_findings(self):
+        found = self.simulate("order.test.yaml", "--runs", "800")
+        self.assertEqual(found["findings"], [])
+        self.assertEqual(found["runs"], 800)
+        states = {e["end"]["state"] for e in found["ends"]}
+        self.assertEqual(states, {"processed", "compensated", "error"})
+        self.assertEqual(sum(e["runs"] for e in found["ends"]), 800)
+
+    def test_the_same_seed_tells_the_same_story(self):
+        for words in (["--seed", "7", "--runs", "500"], ["--exhaustive", "--faults", "1"]):
+            first, second = (self.intact("simulate", "order.test.yaml", "--json", *words).stdout for _ in range(2))
+            self.assertEqual(first, second)
+        other = self.intact("simulate", "order.test.yaml", "--json", "--seed", "8", "--runs", "500").stdout
+        self.assertNotEqual(json.loads(first)["ends"], json.loads(other)["ends"])
+
+    def test_a_service_that_is_not_idempotent_is_found(self):
+        self.write("order.test.yaml", TESTS.replace("bank.charge: {", "bank.charge: {idempotent: false, "))
+        found = self.simulate("order.test.yaml", "--runs", "1000", status=1)
+        rule = [f for f in found["findings"] if f["kind"] == "rule"]
+        self.assertEqual(rule[0]["rule"], "at_end")
+        self.assertEqual(rule[0]["end"]["state"], "compensated")
+        self.assertIn("world.money is 10, and was 0", rule[0]["text"])
+        self.assertLessEqual(len(rule[0]["story"]["faults"]), 2, "the story was not shortened")
+
+    def test_stories_are_as_short_as_can_be(self):
+        found = self.simulate("order.test.yaml", "--runs", "1500")
+        for end in found["ends"]:
+            told = end["story"]["faults"]
+            if end["end"]["state"] == "processed" and "skipped" not in str(end["end"]["steps"]):
+                self.assertEqual(told, [])
+            if end["end"]["error"] == "refused" and end["end"]["state"] == "compensated":
+                self.assertEqual([f["is"] for f in told], ["refused"])
+
+    def test_what_an_operator_has_to_do_is_said(self):
+        found = self.simulate("order.test.yaml", "--runs", "1000")
+        errors = [e for e in found["ends"] if e["end"]["state"] == "error"]
+        self.assertTrue(errors)
+        for end in errors:
+            self.assertIn("Task TASK", end["why"])
+            self.assertIn("intact ", end["what_to_do"])
+        text = self.intact("simulate", "order.test.yaml", "--runs", "1000").stdout
+        self.assertIn("what an operator has to do:", text)
+        self.assertIn("reached ", text)
+
+    # ---- the server ----
+
+    def test_a_server_that_is_killed_at_any_transaction_changes_no_end(self):
+        found = self.simulate("order.test.yaml", "--exhaustive", "--faults", "1")
+        plain = [e for e in found["ends"] if e["end"]["state"] == "processed"]
+        self.assertEqual(len(plain), 1)
+        kills = []
+        for number in range(1, 9):
+            for kind in ("killed before", "killed after"):
+                kills.append(f"  - {{name: {kind} {number}, input: {{n: 2}}, expect: {{state: processed, world: "
+                             f"{{stock: 8, money: 10}}, order: [reserve, charge]}}, "
+                             f"faults: [{{commit: {number}, is: {kind}, for: 10s}}]}}\n")
+        self.write("kills.test.yaml", TESTS + "".join(kills))
+        done = self.intact("test", "kills.test.yaml", "--verbose")
+        self.assertIn("17 passed, 0 failed", done.stdout)
+        self.assertGreaterEqual(done.stdout.count("the server is killed before this is stored"), 4)
+        self.assertGreaterEqual(done.stdout.count("the server is killed after this was stored"), 4)
+        self.assertIn("the server starts again", done.stdout)
+
+    # ---- all orders ----
+
+    def test_all_orders_of_a_tiny_saga(self):
+        counts = []
+        for depth in ("0", "1", "2"):
+            done = self.intact("simulate", "tiny.test.yaml", "--json", "--exhaustive", "--faults", depth)
+            found = json.loads(done.stdout)
+            self.assertEqual(found["exhaustive"], int(depth))
+            counts.append(found["runs"])
+            said = int(done.stderr.split("about ")[1].split(" ")[0])
+            self.assertLess(abs(said - found["runs"]), 0.3 * found["runs"] + 1, "the estimate is wrong")
+        self.assertEqual(counts[0], 1)
+        # One request, with 11 kinds of which 4 may last, and transactions, with 2 kinds.
+        self.assertEqual((counts[1] - 1 - 15) % 2, 0)
+        self.assertGreater(counts[1], 1 + 15)
+        self.assertGreater(counts[2], counts[1] * 5)
+
+    def test_too_many_orders_are_refused_beforehand(self):
+        said = self.refused("order.test.yaml", "--exhaustive", "--faults", "4", "--runs-max", "1000")
+        self.assertRegex(said, r"up to 4 faults are about \d+ runs, more than --runs-max 1000")
+
+    # ---- rules ----
+
+    def test_rules_of_the_file_and_of_the_command_line(self):
+        found = self.simulate("order.test.yaml", "--runs", "300", "--always", ".world.stock >= 9", status=1)
+        self.assertEqual([(f["kind"], f["rule"]) for f in found["findings"]][0], ("rule", "always"))
+        self.assertEqual(found["findings"][0]["story"]["faults"], [])
+        self.write("order.test.yaml", TESTS.replace("tests:", "at_end: .world.money < 10 or .task.state == "
+                                                    "\"processed\"\ntests:"))
+        found = self.simulate("order.test.yaml", "--runs", "1500")
+        self.assertEqual([f["kind"] for f in found["findings"]], [])
+        found = self.simulate("order.test.yaml", "--runs", "300", "--at-end", ".task.steps.ship.state == \"completed\"",
+                              status=1)
+        self.assertEqual(found["findings"][0]["rule"], "at_end 2")
+
+    def test_before_has_what_no_undo_takes_back(self):
+        self.write("order.yaml", ORDER.replace("undo: {action: refund}", "undo: none"))
+        rule = 'if .task.state == "compensated" then .world == .before else true end'
+        found = self.simulate("order.test.yaml", "--runs", "500", "--at-end", rule)
+        self.assertEqual({f["kind"] for f in found["findings"]}, {"stays"})
+
+    def test_rules_that_are_wrong(self):
+        self.assertIn('--always, column 7 of ".world &&": ', self.refused("order.test.yaml", "--always", ".world &&"))
+        self.write("order.test.yaml", TESTS.replace("tests:", "always: .world.stock >\ntests:"))
+        self.assertIn("order.test.yaml:7:", self.refused("order.test.yaml"))
+        self.write("order.test.yaml", TESTS.replace("tests:", "always: [.world.stock / .world.money > 0]\ntests:"))
+        said = self.refused("order.test.yaml")
+        self.assertRegex(said, r"^order.test.yaml:7:10: error: rule always, .world.stock / .world.money > 0: .*zero")
+
+    def test_a_rule_that_never_ends(self):
+        said = self.refused("order.test.yaml", "--always", "[range(10000000)] | length > 0")
+        self.assertRegex(said, r"error: rule always, .*steps")
+
+    # ---- stories that are kept ----
+
+    def test_a_finding_becomes_a_test_that_fails_until_it_is_mended(self):
+        wrong = TESTS.replace("bank.charge: {", "bank.charge: {idempotent: false, ")
+        self.write("order.test.yaml", wrong)
+        said = self.intact("simulate", "order.test.yaml", "--keep-as", "order.test.yaml", status=1).stderr
+        self.assertIn("was added; it fails until the world is as before", said)
+        failed = self.intact("test", status=1).stdout
+        self.assertIn("1 passed, 1 failed", failed)
+        self.assertIn("world.money: expected 0, found 10", failed)
+        self.write("order.test.yaml", self.read("order.test.yaml").replace("idempotent: false, ", ""))
+        self.assertIn("2 passed, 0 failed", self.intact("test").stdout)
+
+    def test_every_end_can_be_kept(self):
+        ends = self.simulate("order.test.yaml", "--runs", "400")["ends"]
+        for number in range(1, min(len(ends), 12) + 1):
+            self.intact("simulate", "order.test.yaml", "--runs", "400", "--keep-as", "kept.test.yaml", "--end",
+                        str(number))
+        done = self.intact("test", "kept.test.yaml")
+        self.assertIn(f"{min(len(ends), 12)} passed, 0 failed", done.stdout)
+        # Stories that were kept are no tests to be simulated.
+        self.assertIn("all tests have faults", self.refused("kept.test.yaml"))
+
+    def test_a_file_to_which_nothing_can_be_added(self):
+        self.write("flow.test.yaml", "tests: []\nworkflow: order.yaml\n")
+        said = self.intact("simulate", "order.test.yaml", "--runs", "50", "--keep-as", "flow.test.yaml", "--end", "1",
+                           status=2).stderr
+        self.assertIn("flow.test.yaml: nothing is kept: `tests` is not the last key", said)
+        self.assertEqual(self.read("flow.test.yaml"), "tests: []\nworkflow: order.yaml\n")
+
+    # ---- definitions without tests, and large ones ----
+
+    def test_a_definition_alone(self):
+        found = self.simulate("order.yaml", "--input", "{\"n\": 1}", "--runs", "500")
+        self.assertEqual(found["findings"], [])
+        self.assertIn("compensated", {e["end"]["state"] for e in found["ends"]})
+        self.write("wait.yaml", "intact: 1\nworkflow: w\nsteps:\n  - {name: paid, signal: {name: payment}}\n")
+        found = self.simulate("wait.yaml", "--runs", "100", status=1)
+        self.assertEqual([(f["kind"], f["subject"]) for f in found["findings"]], [("waits", "payment")])
+        self.assertIn("--input, column 1", self.refused("order.yaml", "--input", "{"))
+        self.assertIn("--input is for a definition", self.refused("order.test.yaml", "--input", "1"))
+
+    def test_a_definition_of_a_thousand_steps(self):
+        steps = "".join(f"  - {{name: s{i}, agent: a, action: b{i}, after: [{f's{i - 1}' if i % 10 else ''}], "
+                        "undo: {action: c}}\n" for i in range(1000))
+        self.write("large.yaml", f"intact: 1\nworkflow: large\nsteps:\n{steps}")
+        found = self.simulate("large.yaml", "--runs", "4")
+        self.assertEqual(found["runs"], 4)
+        said = self.refused("large.yaml", "--exhaustive", "--faults", "3")
+        self.assertIn("more than --runs-max", said)
+
+    # ---- files and words that are wrong ----
+
+    def test_names_that_do_not_exist(self):
+        head = TESTS.replace("expect: {state: processed}}", "")
+        for faults, said in (("{request: chrge, is: refused}", 'did you mean "charge"'),
+                             ("{request: charge, is: gone}", '"answer lost"'),
+                             ("{commit: 0, is: killed before}", "1"),
+                             ("{signal: paid, is: never}", "a signal that workflow order waits for"),
+                             ("{vote: ship, is: never}", "a step with approve"),
+                             ("{is: refused}", "one of the keys request, undo, commit"),
+                             ("{request: ship, is: refused, for: 3s}", "has no length"),
+                             ("{request: ship, is: slow, always: true}", "strikes once"),
+                             ("{request: ship, undo: ship, is: refused}", "a second place"),
+                             ("{request: ship, is: refused, when: 3}", "an unknown key")):
+            self.write("order.test.yaml", f"{head}faults: [{faults}], expect: {{state: processed}}}}\n")
+            told = self.intact("test", "order.test.yaml", status=2).stderr
+            self.assertRegex(told, r"order.test.yaml:8:\d+: ")
+            self.assertIn(said, told)
+
+    def test_a_world_that_divides_by_zero(self):
+        self.write("order.test.yaml", TESTS.replace(".world.money + 10", "10 / .world.money"))
+        said = self.refused("order.test.yaml")
+        self.assertRegex(said, r"^order.test.yaml:5:\d+: error: the effect of charge failed: .*zero")
+
+    def test_words_that_are_wrong(self):
+        for words, said in ((["--allow", "fit,nothing"], 'no finding "nothing"'),
+                            (["--faults", "1"], "--faults is for --exhaustive"),
+                            (["--exhaustive", "--runs", "5"], "--runs is not for --exhaustive"),
+                            (["--end", "1"], "--end is for --keep-as"),
+                            (["--name", "nothing"], "no test without faults has"),
+                            (["--seed", "x"], "--seed")):
+            self.assertIn(said, self.refused("order.test.yaml", *words))
+        self.refused("nothing.test.yaml")
+
+    def test_findings_that_are_allowed(self):
+        self.write("order.yaml", ORDER.replace("undo: {action: refund}", "undo: none"))
+        self.assertEqual(self.simulate("order.test.yaml", "--runs", "300", "--allow", "stays")["findings"], [])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:], verbosity=2)
