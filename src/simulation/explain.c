@@ -33,10 +33,12 @@ void explain(const struct workflow *w, const struct task *t, int64_t now, struct
                                 .agent = any_agent,
                                 .attempt = any_attempt};
     struct reasons *reasons = calloc(1, sizeof *reasons); /* too large for the stack */
+    struct task named = *t;
 
     ASSERT(reasons);
-    reasons_find(w, t, &facts, reasons);
-    const struct why why = {w, t, &facts, reasons};
+    named.id = SLICE("TASK"); /* in the commands: whichever it will be */
+    reasons_find(w, &named, &facts, reasons);
+    const struct why why = {w, &named, &facts, reasons};
     why_summary(ret_summary, &why);
     for (size_t i = 0; i < reasons->count && i < 3; i++) {
         CLEANUP(buf_fini) struct buf moves = {0};

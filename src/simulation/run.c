@@ -59,7 +59,8 @@ static int64_t draw_length(struct draw *d, enum fault_kind k, int64_t usual_ms)
         return downs[prng_below(&d->prng, COUNT_OF(downs))];
     if (usual_ms <= 0 || prng_chance(&d->prng, 40))
         return usual_ms;
-    int64_t length = usual_ms * (1 + prng_below(&d->prng, 200)) / 20;
+    uint32_t twentieths = usual_ms > MS_PER_D ? 40 : 200;
+    int64_t length = usual_ms * (1 + prng_below(&d->prng, twentieths)) / 20;
     return max_i64(length, 1);
 }
 
