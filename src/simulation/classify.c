@@ -247,7 +247,8 @@ size_t classify(const struct run *r, struct classified ret[CLASSIFIED_MAX])
     struct sink s = {.list = ret};
 
     if (r->broken_rule.rule)
-        say(&s, FINDING_RULE, r->broken_rule.rule, r->broken_rule.text, r->broken_rule.text);
+        say(&s, FINDING_RULE, r->broken_rule.rule, r->broken_rule.subject,
+            r->broken_rule.text);
     say_plain(r, &s);
     say_error(r, &s);
     say_waits(r, &s);

@@ -165,18 +165,24 @@ static const struct json *root_of(struct trial *t, struct slice task)
 static struct rule_verdict check_default(const struct rule *rule, struct trial *t)
 {
     CLEANUP(buf_fini) struct buf b = {0};
+    CLEANUP(buf_fini) struct buf names = {0};
 
     for (size_t i = 0; i < t->world.count && t->state == TASK_COMPENSATED; i++) {
         const struct world_member *m = &t->world.list[i];
         struct slice found = world_without_staying(&t->world, m);
-        if (found.ptr && !json_texts_equal(found, m->before))
-            buf_fmt(&b, "%sworld.%.*s is %.*s, and was %.*s", b.len > 0 ? ", " : "",
-                    SLICE_ARG(m->name), SLICE_ARG(timeline_short(&t->arena, found)),
-                    SLICE_ARG(timeline_short(&t->arena, m->before)));
+        if (!found.ptr || json_texts_equal(found, m->before))
+            continue;
+        const char *comma = b.len > 0 ? ", " : "";
+        buf_fmt(&names, "%s%.*s", comma, SLICE_ARG(m->name));
+        buf_fmt(&b, "%sworld.%.*s is %.*s, and was %.*s", comma, SLICE_ARG(m->name),
+                SLICE_ARG(timeline_short(&t->arena, found)),
+                SLICE_ARG(timeline_short(&t->arena, m->before)));
     }
     if (b.len == 0)
         return (struct rule_verdict){0};
-    return (struct rule_verdict){rule, false, arena_copy(&t->arena, buf_view(&b))};
+    return (struct rule_verdict){.rule = rule,
+                                 .subject = arena_copy(&t->arena, buf_view(&names)),
+                                 .text = arena_copy(&t->arena, buf_view(&b))};
 }
 
 static struct rule_verdict check_own(const struct rule *rule, struct trial *t,
@@ -186,11 +192,13 @@ static struct rule_verdict check_own(const struct rule *rule, struct trial *t,
     struct error e = {0};
 
     if (expression_eval(rule->expression, root, &t->arena, &value, &e) != ERR_OK)
-        return (struct rule_verdict){rule, true, arena_copy(&t->arena, slice_of(e.text))};
+        return (struct rule_verdict){.rule = rule,
+                                     .is_broken = true,
+                                     .text = arena_copy(&t->arena, slice_of(e.text))};
     if (json_truth(value))
         return (struct rule_verdict){0};
-    return (struct rule_verdict){rule, false,
-                                 timeline_short(&t->arena, json_get_raw(root, "world"))};
+    struct slice world = json_get_raw(root, "world");
+    return (struct rule_verdict){.rule = rule, .text = timeline_short(&t->arena, world)};
 }
 
 struct rule_verdict rules_check(const struct rules *r, struct trial *t, struct slice task,

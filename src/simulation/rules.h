@@ -41,7 +41,8 @@ void rules_close(struct rules *r);
 struct rule_verdict {
     const struct rule *rule; /* NULL: all are kept */
     bool is_broken;          /* it could not be evaluated: `text` says why */
-    struct slice text;       /* in the trial's arena */
+    struct slice subject;    /* of the default rule: the members that differ; or NONE */
+    struct slice text;       /* both in the trial's arena */
 };
 
 /* The first rule that is not kept. `task`: JSON of .task. */

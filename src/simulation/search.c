@@ -250,7 +250,7 @@ static uint64_t play_singles(const struct search *s, const struct test_case *tes
     uint64_t points = r.point_count;
     uint64_t runs = s->runs > 0 ? s->runs : RUNS_USUAL;
     singles.of = count_faults(&r);
-    singles.most = runs / share / 2 + 1;
+    singles.most = runs / share / 2;
     if (s->runs == 0 && points > 0)
         singles.most = singles.most < POINTS_USUAL / points ? singles.most : POINTS_USUAL / points;
     each_fault(&r, play_single, &singles);

@@ -269,6 +269,8 @@ static int by_level(const void *a, const void *b)
         return finding_level(x->kind) > finding_level(y->kind) ? -1 : 1;
     if (x->kind != y->kind)
         return x->kind < y->kind ? -1 : 1;
+    if (x->story.faults.count != y->story.faults.count)
+        return x->story.faults.count < y->story.faults.count ? -1 : 1;
     return (x->story.seen_as > y->story.seen_as) - (x->story.seen_as < y->story.seen_as);
 }
 
