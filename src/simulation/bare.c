@@ -1,4 +1,5 @@
-/* Writes a test file for a bare definition (bare.h), as JSON. */
+/* Writes a test file for a bare definition (bare.h), as JSON: what its services hold and do, and
+ * what happens from outside. */
 
 #include "simulation/bare.h"
 

@@ -138,6 +138,23 @@ static bool may_be_silent(const struct run *r, const struct fault *f)
            && !(ws && ws->on_undo);
 }
 
+/* A step without an undo after the pivot: its author knows that there is no way back. */
+static bool is_last_part(const struct run *r, const struct fault *f)
+{
+    const struct workflow_step *ws = step_of(r, f);
+
+    return r->after_pivot && ws && ws->undo_kind == UNDO_NONE;
+}
+
+static enum finding_kind kind_of_stop(const struct run *r, const struct fault *f, bool is_refusal)
+{
+    if (holds(r, f))
+        return FINDING_HOLDS;
+    if (!is_refusal)
+        return FINDING_SILENCE;
+    return is_last_part(r, f) ? FINDING_AFTER_PIVOT : FINDING_REFUSAL;
+}
+
 static void say_one(const struct run *r, struct sink *s)
 {
     const struct fault *f = &r->struck.list[0];
@@ -149,11 +166,7 @@ static void say_one(const struct run *r, struct sink *s)
     if (passes(f))
         say(s, FINDING_ONE_FAULT, NULL, subject_of(f), text);
     else if (is_refusal || (f->lasts && may_be_silent(r, f)))
-        say(s,
-            holds(r, f)  ? FINDING_HOLDS
-            : is_refusal ? FINDING_REFUSAL
-                         : FINDING_SILENCE,
-            NULL, subject_of(f), text);
+        say(s, kind_of_stop(r, f, is_refusal), NULL, subject_of(f), text);
 }
 
 /* Whether a fault struck while the task was undone. */
@@ -247,8 +260,7 @@ size_t classify(const struct run *r, struct classified ret[CLASSIFIED_MAX])
     struct sink s = {.list = ret};
 
     if (r->broken_rule.rule)
-        say(&s, FINDING_RULE, r->broken_rule.rule, r->broken_rule.subject,
-            r->broken_rule.text);
+        say(&s, FINDING_RULE, r->broken_rule.rule, r->broken_rule.subject, r->broken_rule.text);
     say_plain(r, &s);
     say_error(r, &s);
     say_waits(r, &s);

@@ -1,4 +1,5 @@
-/* Explains a task of a simulated run with the words of `intact why` (explain.h). */
+/* Explains a task of a simulated run with the words of `intact why` (explain.h). There are no
+ * queues, and every agent is there. */
 
 #include "simulation/explain.h"
 

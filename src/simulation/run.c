@@ -12,7 +12,6 @@
 
 static void keep_point(struct run *r, const struct fault_point *p, enum fault_kind struck)
 {
-    r->point_total++;
     if (!r->config.points)
         return;
     if (r->point_count == r->point_cap) {
@@ -93,6 +92,7 @@ static bool strikes(void *arg, const struct fault_point *p, struct fault *ret)
     const struct fault *f = fault_at(known, p);
     bool fits = f && fault_fits(fault_spec(f->kind), p);
 
+    r->visits++;
     if (fits && f->number < p->number) {
         *ret = *f;
         return true;
@@ -146,7 +146,7 @@ static void see_task(struct run *r, const struct workflow *w, const struct task 
         if (r->struck.count > 0 && slice_eq(r->struck.list[0].name, w->steps[i].name)
             && task->steps[i].direction == DIRECTION_FORWARD)
             r->attempts = task->steps[i].attempt;
-    if (r->config.tells && !task_state_is_end(task->state))
+    if (r->config.tells && (task->state == TASK_ERROR || r->trial.waits.ptr))
         keep_why(r, w, task);
     if (!r->config.rules->any_own)
         return;

@@ -60,7 +60,8 @@ struct run {
     struct fault_list struck;
     size_t struck_cap;
     struct run_point *points;
-    size_t point_count, point_cap, point_total;
+    size_t point_count, point_cap;
+    uint64_t visits;   /* places in all, also those at which an earlier fault lasts */
     size_t after_last; /* points from this one on came after the last fault of the list struck */
     /* While it runs: */
     struct fault_source source;

@@ -9,10 +9,10 @@
 enum {
     RUNS_USUAL = 5000,
     RUNS_LEAST = 50,
-    POINTS_USUAL = 400000, /* places in all runs together: larger workflows get fewer runs */
+    VISITS_USUAL = 250000, /* of places, in all runs: a large workflow gets fewer runs */
     FAULTS_DRAWN_MAX = 8,
-    SAMPLES = 40,         /* of an estimate */
-    SAMPLED_MAX = 500,    /* places: where there are more, it is taken for granted that half follow */
+    SAMPLES = 40,      /* of an estimate */
+    SAMPLED_MAX = 500, /* places: where there are more, half are taken to follow each */
     DEPTH_MAX = 10,
 };
 
@@ -191,7 +191,7 @@ struct singles {
     bool pairs;
 };
 
-/* Of `of` runs, `most` are played, evenly. */
+/* `most` of `of` runs are played, evenly. */
 static bool is_chosen(uint64_t number, uint64_t of, uint64_t most)
 {
     return of <= most || number * most / of != (number + 1) * most / of;
@@ -251,8 +251,10 @@ static uint64_t play_singles(const struct search *s, const struct test_case *tes
     uint64_t runs = s->runs > 0 ? s->runs : RUNS_USUAL;
     singles.of = count_faults(&r);
     singles.most = runs / share / 2;
-    if (s->runs == 0 && points > 0)
-        singles.most = singles.most < POINTS_USUAL / points ? singles.most : POINTS_USUAL / points;
+    if (s->runs == 0)
+        singles.most = singles.most < VISITS_USUAL / (points + 1) / 2
+                           ? singles.most
+                           : VISITS_USUAL / (points + 1) / 2;
     each_fault(&r, play_single, &singles);
     run_close(&r);
     return points;
@@ -290,29 +292,27 @@ static void play_drawn(const struct search *s, size_t test, uint64_t number, uin
     run_close(&r);
 }
 
-static uint64_t runs_of(const struct search *s, uint64_t points)
+/* What a number of runs would take differs by orders of magnitude: unless one is given, it is the
+ * number of places that is limited. */
+static bool has_enough(const struct search *s)
 {
-    uint64_t suits = points > 0 ? POINTS_USUAL / points : RUNS_USUAL;
+    const struct simulation *v = s->simulation;
 
     if (s->runs > 0)
-        return s->runs;
-    return suits > RUNS_USUAL ? RUNS_USUAL : suits < RUNS_LEAST ? RUNS_LEAST : suits;
+        return v->runs >= s->runs;
+    return v->runs >= RUNS_USUAL || (v->visits >= VISITS_USUAL && v->runs >= RUNS_LEAST);
 }
 
 void search_sample(const struct search *s)
 {
     struct simulation *v = s->simulation;
     uint64_t *points = calloc(v->test_count + 1, sizeof *points);
-    uint64_t most = 0;
 
     ASSERT(points);
     v->seed = s->seed;
-    for (size_t i = 0; i < v->test_count && !is_over(s); i++) {
+    for (size_t i = 0; i < v->test_count && !is_over(s); i++)
         points[i] = play_singles(s, v->tests[i], v->test_count);
-        most = points[i] > most ? points[i] : most;
-    }
-    uint64_t runs = runs_of(s, most);
-    for (uint64_t n = 0; v->runs < runs && !is_over(s) && v->test_count > 0; n++)
+    for (uint64_t n = 0; !has_enough(s) && !is_over(s) && v->test_count > 0; n++)
         play_drawn(s, n % v->test_count, n, points[n % v->test_count]);
     free(points);
 }

@@ -1,4 +1,5 @@
-/* Shortens and tells the stories of a simulation, by playing them again (shorten.h). */
+/* Shortens and tells the stories of a simulation (shorten.h), by playing them again with one fault
+ * less. */
 
 #include "simulation/shorten.h"
 

@@ -214,6 +214,7 @@ void simulation_take(struct simulation *v, const struct run *r)
     struct classified said[CLASSIFIED_MAX];
 
     v->runs++;
+    v->visits += r->visits;
     if (r->broken.ptr || r->broken_rule.is_broken) {
         take_broken(v, r);
         return;

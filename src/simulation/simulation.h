@@ -23,6 +23,8 @@
     X(SILENCE, "silence", WRONG, "a step that never gets an answer stops it in error")            \
     X(WAITS, "waits", WRONG, "it waits for ever for what may never come")                         \
     X(FIT, "fit", WRONG, "what a step may take does not fit into the task's complete_by")         \
+    X(AFTER_PIVOT, "after-pivot", LOOK,                                                           \
+      "a refused request after the pivot stops it in error")                                      \
     X(HOLDS, "holds", LOOK, "a refused request stops it in error, as its on_failure says")        \
     X(STAYS, "stays", LOOK, "it is compensated, and the effect of a step with undo: none stays")  \
     X(GAP, "gap", LOOK, "it is processed without a step that has an undo")                        \
@@ -59,7 +61,7 @@ struct reached_end {
     uint64_t count;
     int64_t longest_ms; /* without operators; 0: it has no time */
     struct story story;
-    /* Of one in error, or that waits: as `intact why` says it. */
+    /* If it is in error, or waits: as `intact why` says it. */
     struct slice summary, moves;
 };
 
@@ -79,11 +81,12 @@ struct simulation {
     struct coverage coverage;
     const struct test_case **tests;
     size_t test_count;
-    uint64_t seed, runs, planned; /* planned: what it would have taken, if not all was played */
-    unsigned depth;               /* of an exhaustive search; 0: it was none */
-    unsigned allowed;             /* bits by enum finding_kind: not reported */
-    bool names_tests;             /* there are several */
-    struct reached_end **ends;    /* those seen most often first, once it is over */
+    uint64_t seed, runs;
+    uint64_t visits;           /* of places, in all runs: what it costs */
+    unsigned depth;            /* of an exhaustive search; 0: it was none */
+    unsigned allowed;          /* bits by enum finding_kind: not reported */
+    bool names_tests;          /* there are several */
+    struct reached_end **ends; /* those seen most often first, once it is over */
     size_t end_count, end_cap;
     struct map by_key; /* of the ends */
     struct finding *findings;

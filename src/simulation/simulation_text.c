@@ -1,4 +1,5 @@
-/* Writes what a simulation found out, for people (simulation.h). */
+/* Writes what a simulation found out (simulation.h), for people: findings first, then ends, what an
+ * operator has to do, and what was never reached. */
 
 #include "base/when.h"
 #include "simulation/simulation.h"

@@ -98,7 +98,7 @@ struct fault_list {
     size_t count;
 };
 
-/* Who decides what strikes. False: nothing does. */
+/* Decides what strikes. False: nothing does. */
 struct fault_source {
     void *arg;
     bool (*strikes)(void *arg, const struct fault_point *p, struct fault *ret);

@@ -1,4 +1,5 @@
-/* Faults: which one strikes where, and that what is written is read again as it was. */
+/* Tests of faults: which one strikes where, and that what is written is read again as it was. The
+ * e2e tests play them. */
 
 #include "base/test.h"
 #include "testing/suite.h"
@@ -9,8 +10,10 @@ static const char tail[] = "], \"expect\": {\"state\": \"processed\"}}]}";
 static struct fault_point point(enum fault_place place, const char *name, bool is_undo,
                                 uint32_t number)
 {
-    return (struct fault_point){
-        .place = place, .name = slice_of(name), .is_undo = is_undo, .number = number};
+    return (struct fault_point){.place = place,
+                                .name = slice_of(name),
+                                .is_undo = is_undo,
+                                .number = number};
 }
 
 static void test_a_fault_strikes_where_it_is(void **state)
@@ -19,10 +22,11 @@ static void test_a_fault_strikes_where_it_is(void **state)
     struct fault_point there = point(PLACE_REQUEST, "charge", false, 2);
     struct fault f[] = {fault_make(FAULT_ANSWER_LOST, &there)};
     const struct fault_list l = {f, 1};
-    struct fault_point others[] = {
-        point(PLACE_REQUEST, "charge", false, 1), point(PLACE_REQUEST, "charge", false, 3),
-        point(PLACE_REQUEST, "charge", true, 2), point(PLACE_REQUEST, "ship", false, 2),
-        point(PLACE_COMMIT, NULL, false, 2)};
+    struct fault_point others[] = {point(PLACE_REQUEST, "charge", false, 1),
+                                   point(PLACE_REQUEST, "charge", false, 3),
+                                   point(PLACE_REQUEST, "charge", true, 2),
+                                   point(PLACE_REQUEST, "ship", false, 2),
+                                   point(PLACE_COMMIT, NULL, false, 2)};
 
     assert_ptr_equal(fault_at(&l, &there), f);
     for (size_t i = 0; i < COUNT_OF(others); i++)
