@@ -30,6 +30,33 @@ agents:
 tests:
   - {name: the parcel leaves, input: {n: 2}, expect: {state: processed}}
 """
+FAMILY = """intact: 1
+workflow: family
+inputs:
+  lines: {type: array, required: true}
+steps:
+  - {name: pack, for_each: "${ .input.lines }", max_items: 9, concurrency: 2, agent: stock, action: take, undo: {action: put-back}}
+  - {name: parcel, task: {workflow: child, input: {n: 1}}}
+  - {name: paid, signal: {name: payment}, complete_by: 1d}
+  - {name: bill, agent: bank, action: charge, undo: {action: refund}}
+on_undo:
+  - {name: sorry, agent: mail, action: sorry, undo: none}
+"""
+CHILD = """intact: 1
+workflow: child
+steps:
+  - {name: label, agent: printer, action: print, undo: {action: void}}
+"""
+FAMILY_TESTS = """workflow: family.yaml
+also: [child.yaml]
+world: {taken: 0, labels: 0, money: 0, mails: 0}
+agents:
+  stock.take: {takes: 1s, effect: {taken: .world.taken + 1}}
+  printer.print: {effect: {labels: .world.labels + 1}}
+  bank.charge: {effect: {money: .world.money + 5}}
+  mail.sorry: {effect: {mails: .world.mails + 1}}
+tests:
+"""
 TINY = """intact: 1
 workflow: tiny
 steps:
@@ -154,6 +181,23 @@ class Case(unittest.TestCase):
         self.assertGreaterEqual(done.stdout.count("the server is killed before this is stored"), 4)
         self.assertGreaterEqual(done.stdout.count("the server is killed after this was stored"), 4)
         self.assertIn("the server starts again", done.stdout)
+
+    def test_a_family_with_items_survives_kills(self):
+        self.write("family.yaml", FAMILY)
+        self.write("child.yaml", CHILD)
+        tests, expects = "", (("processed", "{taken: 3, labels: 1, money: 5, mails: 0}", ""),
+                              ("compensated", "{taken: 0, labels: 0, money: 0, mails: 1}",
+                               "agents: {bank.charge: {refuse: no}}, "))
+        for state, world, agents in expects:
+            for number in range(1, 25):
+                for kind in ("killed before", "killed after"):
+                    tests += (f"  - {{name: {state} {kind} {number}, input: {{lines: [1, 2, 3]}}, {agents}signals: [{{after: "
+                              f"1m, payment: 1}}], faults: [{{commit: {number}, is: {kind}}}], expect: {{state: {state}, "
+                              f"world: {world}}}}}\n")
+        self.write("family.test.yaml", FAMILY_TESTS + tests)
+        done = self.intact("test", "family.test.yaml", "--verbose")
+        self.assertIn("96 passed, 0 failed", done.stdout)
+        self.assertGreater(done.stdout.count("the server starts again"), 40)
 
     # ---- all orders ----
 
