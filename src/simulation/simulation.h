@@ -112,8 +112,9 @@ void simulation_finish(struct simulation *v);
 
 bool simulation_is_wrong(const struct simulation *v); /* some finding is */
 
-/* simulation_text.c, simulation_json.c */
+/* simulation_text.c, simulation_json.c, simulation_html.c */
 void simulation_write_text(const struct simulation *v, struct buf *b);
 void simulation_write_json(const struct simulation *v, struct buf *b);
+void simulation_write_html(const struct simulation *v, struct buf *b);
 
 #endif

@@ -163,6 +163,19 @@ class Case(unittest.TestCase):
         self.assertIn("what an operator has to do:", text)
         self.assertIn("reached ", text)
 
+    def test_a_page(self):
+        self.write("order.yaml", ORDER.replace("name: reserve, agent: stock", "name: reserve, if: '1 < 2', agent: stock"))
+        self.write("order.test.yaml", TESTS.replace("bank.charge: {", "bank.charge: {idempotent: false, "))
+        self.intact("simulate", "order.test.yaml", "--runs", "600", "--html", "page.html", "--always",
+                    ".world.stock >= 0 or \"<b>\" == \"&\"", "--at-end", ".task.state != \"compensated\" or .world.money == 0",
+                    status=1)
+        page = self.read("page.html")
+        for wanted in ("<title>Simulation of order</title>", "Wrong, rule: ", "<h2>Ends</h2>", "<details>", "Task TASK has stopped"):
+            self.assertIn(wanted, page)
+        self.assertNotRegex(page, r"src=|href=|<script|<b>&")
+        open_elements = [w for w in ("table", "details", "ol", "pre", "tr", "td") if page.count(f"<{w}>") != page.count(f"</{w}>")]
+        self.assertEqual(open_elements, [])
+
     # ---- the server ----
 
     def test_a_server_that_is_killed_at_any_transaction_changes_no_end(self):

@@ -265,6 +265,17 @@ static bool say_beforehand(const struct invocation *in, const struct wishes *w)
     return true;
 }
 
+static bool write_page(const struct invocation *in, const struct simulation *v)
+{
+    const char *file = given(in, "html");
+    CLEANUP(buf_fini) struct buf b = {0};
+
+    if (!file)
+        return true;
+    simulation_write_html(v, &b);
+    return test_file_write(file, buf_view(&b));
+}
+
 static int report(const struct invocation *in, const struct simulation *v, int64_t end)
 {
     CLEANUP(buf_fini) struct buf b = {0};
@@ -280,7 +291,7 @@ static int report(const struct invocation *in, const struct simulation *v, int64
         simulation_write_text(v, &b);
     print_text(stdout, buf_view(&b));
     (void)fflush(stdout);
-    if (!keep(in, v, end))
+    if (!keep(in, v, end) || !write_page(in, v))
         return CLI_USAGE;
     return simulation_is_wrong(v) ? CLI_NOT_WELL : CLI_OK;
 }
@@ -356,6 +367,7 @@ static const struct flag flags[] = {
      .help = "add the story of the first finding to a test file"},
     {.name = "end", .value = "N", .help = "with --keep-as: the story of end N instead"},
     {.name = "json", .help = "print JSON"},
+    {.name = "html", .value = "FILE", .kind = WORD_FILE, .help = "also write a page for a browser"},
     {0},
 };
 
