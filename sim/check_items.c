@@ -223,7 +223,8 @@ static void check_item(const struct change_of_items *c, uint32_t unit,
                  || after->child.state == CHILD_COMPENSATED,
              "an item is undone by its agent, with its child, or by hand");
     if (after->state == STEP_SKIPPED)
-        must(c, unit, unit_was_skipped(c->t, unit), "an item is skipped for a reason");
+        must(c, unit, unit_was_skipped(c->t, unit) || c->t->wanted[ASK_SUPPLY] > 0,
+             "an item is skipped, or the output of its list supplied, for a reason");
     if (c->f->is_child)
         check_child_unit(c->t, unit, before, after, c->old, c->new);
 }

@@ -57,6 +57,7 @@ const struct verb *const verbs[] = {
     &verb_validate,
     &verb_test,
     &verb_eval,
+    &verb_simulate,
 
     &verb_schedule_put,
     &verb_schedule_list,

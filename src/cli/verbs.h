@@ -74,6 +74,7 @@ extern const struct verb verb_submission_retry;
 extern const struct verb verb_submit;
 extern const struct verb verb_supply;
 extern const struct verb verb_resolve;
+extern const struct verb verb_simulate;
 extern const struct verb verb_test;
 extern const struct verb verb_token_create;
 extern const struct verb verb_token_delete;

@@ -140,24 +140,33 @@ static bool begins_list(const struct item_row *items, size_t at)
     return true;
 }
 
-/* Those of a list are next to each other, each once. */
+/* Each row of the list that begins there, once. */
+static bool list_valid(const struct item_row *items, size_t count, size_t at)
+{
+    uint64_t seen[ITEMS_MAX / 64 + 1] = {0};
+
+    for (size_t i = at; i < count; i++) {
+        if (!is_of_list(&items[i], &items[at]))
+            continue;
+        uint64_t bit = UINT64_C(1) << items[i].number % 64;
+        if (seen[items[i].number / 64] & bit)
+            return false;
+        seen[items[i].number / 64] |= bit;
+    }
+    return true;
+}
+
 static bool items_valid(const struct change *c)
 {
-    uint64_t seen[ITEMS_MAX / 64 + 1];
+    const struct item_row *items = c->row.items;
 
+    for (size_t i = 0; i < c->row.item_count; i++)
+        if (!item_row_valid(&items[i]))
+            return false;
     for (size_t i = 0; i < c->row.item_count; i++) {
-        const struct item_row *row = &c->row.items[i];
-        if (!item_row_valid(row))
+        bool goes_on = i > 0 && is_of_list(&items[i], &items[i - 1]); /* as nearly all do */
+        if (!goes_on && begins_list(items, i) && !list_valid(items, c->row.item_count, i))
             return false;
-        if (i == 0 || !is_of_list(row, row - 1)) {
-            if (!begins_list(c->row.items, i))
-                return false;
-            memset(seen, 0, sizeof seen);
-        }
-        uint64_t bit = UINT64_C(1) << row->number % 64;
-        if (seen[row->number / 64] & bit)
-            return false;
-        seen[row->number / 64] |= bit;
     }
     return c->kind != CHANGE_REQUEST || c->row.item_count == 0;
 }

@@ -2,7 +2,7 @@
  * votes, at their moments. One that the server would refuse fails the test. */
 
 #include "definition/family.h"
-#include "testing/trial.h"
+#include "testing/strikes.h"
 
 /* An act that is planned. */
 struct planned {
@@ -10,6 +10,7 @@ struct planned {
     struct ask ask;
     struct trial *trial;
     const struct act *act;
+    bool again; /* it was done before */
 };
 
 /* ---- the submission ---- */
@@ -106,6 +107,8 @@ static void act_answered(struct ask *a)
         return;
     describe(p->act, &what);
     timeline_add(&t->timeline, trial_now(t), "%s is refused: %s", what.ptr, a->story);
+    if (t->faults)
+        return; /* it may come too late, or too often */
     trial_problem(t, p->act->at, "%s is refused: %s", what.ptr,
                   a->story[0] ? a->story : err_text(a->outcome));
 }
@@ -133,7 +136,8 @@ static void fill_signal(struct planned *p)
     const struct act *a = p->act;
     CLEANUP(buf_fini) struct buf key = {0};
 
-    buf_fmt(&key, "%.*s-%zu", SLICE_ARG(a->name), (size_t)(a - p->trial->test->acts) + 1);
+    buf_fmt(&key, "%.*s-%zu%s", SLICE_ARG(a->name), (size_t)(a - p->trial->test->acts) + 1,
+            p->again ? "-again" : "");
     p->ask.kind = ASK_SIGNAL;
     p->ask.signal = (struct signal){.key = arena_copy(&p->trial->arena, buf_view(&key)),
                                     .name = a->name,
@@ -176,12 +180,74 @@ static void happens(void *arg, uint64_t n)
     engine_ask(t->engine, &p->ask);
 }
 
+static void plan(struct trial *t, const struct act *a, int64_t at, bool again)
+{
+    struct planned *p = arena_alloc(&t->arena, sizeof *p);
+
+    *p = (struct planned){.asker = {act_answered}, .trial = t, .act = a, .again = again};
+    agenda_add(engine_agenda(t->engine), at, happens, p, 0);
+    t->acts_left++;
+}
+
+static const struct act *kept(struct trial *t, const struct act *a)
+{
+    struct act *copy = arena_alloc(&t->arena, sizeof *copy);
+
+    *copy = *a;
+    return copy;
+}
+
+void acts_add(struct trial *t, const struct act *a, int64_t at)
+{
+    plan(t, kept(t, a), at, false);
+}
+
+/* ---- among faults ---- */
+
+static bool are_alike(const struct act *a, const struct act *b)
+{
+    return a->kind == b->kind && slice_eq(a->name, b->name) && slice_eq(a->step, b->step);
+}
+
+static struct fault_point point_of(const struct trial *t, const struct act *a)
+{
+    struct fault_point p = {.place = a->kind == ACT_VOTE ? PLACE_VOTE : PLACE_SIGNAL,
+                            .name = a->kind == ACT_VOTE ? a->step : a->name,
+                            .number = 1};
+
+    for (const struct act *b = t->test->acts; b < a; b++)
+        p.number += a->kind == ACT_VOTE ? b->kind == ACT_VOTE && slice_eq(a->step, b->step)
+                                        : are_alike(a, b);
+    return p;
+}
+
+static void plan_struck(struct trial *t, const struct act *a, int64_t at, const struct fault *f)
+{
+    if (f->kind == FAULT_SIGNAL_EARLY) {
+        plan(t, a, t->test->start_at + 1, false);
+    } else if (f->kind == FAULT_SIGNAL_LATE) {
+        plan(t, a, at + f->ms, false);
+    } else if (f->kind == FAULT_SIGNAL_TWICE) {
+        plan(t, a, at, false);
+        plan(t, a, at + f->ms, true);
+    } else if (f->kind == FAULT_VOTE_AGAINST) {
+        struct act against = *a;
+        against.agrees = false;
+        against.reason = a->reason.ptr ? a->reason : SLICE("test");
+        acts_add(t, &against, at);
+    }
+}
+
 void acts_plan(struct trial *t)
 {
     for (size_t i = 0; i < t->test->act_count; i++) {
-        struct planned *p = arena_alloc(&t->arena, sizeof *p);
-        *p = (struct planned){.asker = {act_answered}, .trial = t, .act = &t->test->acts[i]};
-        agenda_add(engine_agenda(t->engine), t->test->start_at + p->act->after_ms, happens, p, 0);
-        t->acts_left++;
+        const struct act *a = &t->test->acts[i];
+        int64_t at = t->test->start_at + a->after_ms;
+        struct fault_point p = point_of(t, a);
+        struct fault f;
+        if (a->kind != ACT_VERB && strikes_at(t, &p, &f))
+            plan_struck(t, a, at, &f);
+        else
+            plan(t, a, at, false);
     }
 }

@@ -2,9 +2,10 @@
  * effect take place in the world, and sends the result in time. */
 
 #include "definition/expression/expression.h"
+#include "tasks/ask.h"
 #include "testing/play_key.h"
 #include "testing/step_path.h"
-#include "testing/trial.h"
+#include "testing/strikes.h"
 
 /* A request that an agent works at. */
 struct job {
@@ -21,7 +22,11 @@ struct job {
     uint32_t attempt;
     enum direction direction;
     int64_t ends_at, beat_ms;
-    uint32_t at; /* of the answer in the file */
+    uint32_t at;     /* of the answer in the file */
+    uint32_t number; /* of the requests of its step and direction */
+    int64_t complete_by;
+    struct fault fault; /* what goes wrong with it */
+    bool is_repeated;   /* it is performed for the second time */
 };
 
 /* ---- which answer ---- */
@@ -116,6 +121,16 @@ static bool has_effect(const struct played_answer *a)
 static bool has_undone(const struct played_answer *a)
 {
     return a->undone.is_given;
+}
+
+static bool has_idempotent(const struct played_answer *a)
+{
+    return a->idempotent != PROMISE_DEFAULT;
+}
+
+static bool has_barrier(const struct played_answer *a)
+{
+    return a->barrier != PROMISE_DEFAULT;
 }
 
 /* What an answer leaves out says the first one of its list, or the answer that the file has for
@@ -229,6 +244,11 @@ static const struct json *root_now(const struct job *j, struct slice input, stru
     for (const struct json *m = j->root->child; m; m = m->next)
         if (!slice_is(m->key, "world") && !slice_is(m->key, "input"))
             add(root, m->key, m, a);
+    if (j->direction == DIRECTION_UNDO) {
+        struct json *undo = object_new(a);
+        add(undo, SLICE("input"), tree_of(j->trial, j->input, a), a);
+        add(root, SLICE("undo"), undo, a);
+    }
     if (output.ptr)
         add(root, SLICE("output"), tree_of(j->trial, output, a), a);
     add(root, SLICE("input"), tree_of(j->trial, input, a), a);
@@ -260,13 +280,14 @@ static void tell_change(struct trial *t, const struct job *j, const char *what)
 {
     CLEANUP(buf_fini) struct buf b = {0};
 
-    for (size_t i = 0; i < j->effect->count; i++) {
+    for (size_t i = 0; i < j->effect->count && !t->timeline.is_off; i++) {
         const struct changed *c = &j->effect->list[i];
         const struct world_member *m = world_member(&t->world, c->name);
         struct slice now = timeline_short(&t->arena, m->json);
         buf_fmt(&b, "%s%.*s is %.*s", i > 0 ? ", " : "", SLICE_ARG(c->name), SLICE_ARG(now));
     }
-    timeline_add(&t->timeline, trial_now(t), "%s%.*s: %s", what, SLICE_ARG(j->name), b.ptr);
+    if (b.len > 0)
+        timeline_add(&t->timeline, trial_now(t), "%s%.*s: %s", what, SLICE_ARG(j->name), b.ptr);
 }
 
 static void take_effect(struct job *j)
@@ -286,6 +307,7 @@ static void take_effect(struct job *j)
         return;
     tell_change(t, j, "effect of ");
     trial_effect(t, "", j->name);
+    trial_changed(t, NULL, NULL);
 }
 
 static void undo_effect(struct job *j)
@@ -303,6 +325,7 @@ static void undo_effect(struct job *j)
         return;
     tell_change(t, j, "undo of ");
     trial_effect(t, "undo ", j->name);
+    trial_changed(t, NULL, NULL);
 }
 
 /* ---- the answer ---- */
@@ -392,6 +415,31 @@ void player_close(struct trial *t)
         job_free(CONTAINER_OF(l, struct job, link));
 }
 
+static void answer_later(void *arg, uint64_t n)
+{
+    struct job *j = arg;
+    (void)n;
+
+    answer(j);
+    job_end(j);
+}
+
+static void send_answer(struct job *j)
+{
+    struct trial *t = j->trial;
+
+    if (j->answer && j->answer->kind == PLAYED_SILENT)
+        timeline_add(&t->timeline, trial_now(t), "%.*s: attempt %u is silent", SLICE_ARG(j->name),
+                     j->attempt);
+    else if (j->fault.kind == FAULT_ANSWER_LOST)
+        timeline_add(&t->timeline, trial_now(t), "%.*s: the answer to attempt %u is lost",
+                     SLICE_ARG(j->name), j->attempt);
+    else if (j->fault.kind == FAULT_ANSWER_LATE && j->complete_by > trial_now(t))
+        job_plan(j, j->complete_by + j->fault.ms, answer_later);
+    else
+        answer(j);
+}
+
 static void perform(void *arg, uint64_t n)
 {
     struct job *j = arg;
@@ -403,11 +451,11 @@ static void perform(void *arg, uint64_t n)
         take_effect(j);
     else if (takes)
         undo_effect(j);
-    if (!a || a->kind != PLAYED_SILENT)
-        answer(j);
-    else
-        timeline_add(&j->trial->timeline, trial_now(j->trial), "%.*s: attempt %u is silent",
-                     SLICE_ARG(j->name), j->attempt);
+    send_answer(j);
+    if (j->fault.kind == FAULT_TWICE && !j->is_repeated) {
+        j->is_repeated = true;
+        job_plan(j, trial_now(j->trial) + j->fault.ms, perform);
+    }
     job_end(j);
 }
 
@@ -471,10 +519,31 @@ static void find_effect(struct trial *t, struct job *j, const struct choice *c)
         j->effect->input = kept(t, j->input);
 }
 
+static bool breaks(const struct choice *c, const struct played_answer *a, has_part *has,
+                   bool is_barrier)
+{
+    const struct played_answer *said = part_of(c, a, has);
+
+    return said && (is_barrier ? said->barrier : said->idempotent) == PROMISE_BROKEN;
+}
+
+/* What its service does not promise. */
+static void find_promises(struct job *j, const struct choice *c)
+{
+    bool repeats = breaks(c, j->answer, has_idempotent, false);
+
+    if (j->direction == DIRECTION_UNDO) {
+        j->effect->repeats_undo = repeats;
+        return;
+    }
+    j->effect->repeats = repeats;
+    j->effect->ignores_undo = breaks(c, j->answer, has_barrier, true);
+}
+
 static void find_answer(struct trial *t, struct job *j, struct choice *c,
                         const struct work_request *r, struct slice key)
 {
-    uint32_t number = count_request(t, r);
+    uint32_t number = j->number = count_request(t, r);
 
     j->at = t->test->at;
     c->usual = c->base ? choose_answer(t, c->base, number, j->root) : NULL;
@@ -488,16 +557,97 @@ static void find_answer(struct trial *t, struct job *j, struct choice *c,
                       SLICE_ARG(key));
 }
 
+/* When it is done. */
+static int64_t end_of(const struct job *j, int64_t now, int64_t takes_ms)
+{
+    int64_t ends_at = now + takes_ms;
+    int64_t latest = max_i64(j->complete_by - 1, ends_at);
+
+    if (j->fault.kind == FAULT_SLOW)
+        return j->complete_by > 0 ? min_i64(ends_at + j->fault.ms, latest) : ends_at + j->fault.ms;
+    if (j->fault.kind == FAULT_LATE)
+        return max_i64(ends_at, j->complete_by) + j->fault.ms;
+    return ends_at;
+}
+
 static void plan(struct trial *t, struct job *j, const struct choice *c, int64_t heartbeat_ms)
 {
     const struct played_answer *takes = part_of(c, j->answer, has_takes);
     bool is_silent = j->answer && j->answer->kind == PLAYED_SILENT;
 
-    j->ends_at = trial_now(t) + (takes ? takes->takes_ms : 0);
+    j->ends_at = end_of(j, trial_now(t), takes ? takes->takes_ms : 0);
     j->beat_ms = max_i64(heartbeat_ms / 2, 1);
     job_plan(j, j->ends_at, perform);
     if (heartbeat_ms > 0 && !is_silent && j->ends_at > trial_now(t))
         agenda_add(engine_agenda(t->engine), trial_now(t) + j->beat_ms, beat, j, 0);
+}
+
+/* ---- what goes wrong ---- */
+
+static bool is_pivot(const struct trial *t, const struct work_request *r)
+{
+    const struct seen_task *seen = map_get(&t->tasks, r->task);
+    int step = seen ? workflow_step_index(seen->workflow, step_path_first(r->step)) : -1;
+
+    return step >= 0 && seen->workflow->steps[step].undo_kind == UNDO_PIVOT;
+}
+
+static struct played_answer *error_of(struct trial *t, enum played_kind kind, const char *code,
+                                      const char *message)
+{
+    struct played_answer *a = arena_alloc(&t->arena, sizeof *a);
+
+    *a = (struct played_answer){.kind = kind,
+                                .code = slice_of(code),
+                                .message = slice_of(message),
+                                .effect = EFFECT_NONE};
+    return a;
+}
+
+/* What the service answers instead; NULL: as usual. */
+static const struct played_answer *spoilt(struct trial *t, const struct job *j)
+{
+    bool fails_after = j->fault.kind == FAULT_FAILS_AFTER;
+
+    if (strikes_is_down(t, j->agent))
+        return error_of(t, PLAYED_FAILED, "unavailable", "the service is down");
+    if (j->fault.kind == FAULT_REFUSED)
+        return error_of(t, PLAYED_REFUSED, "refused", "the service refuses");
+    if (j->fault.kind != FAULT_FAILS && !fails_after)
+        return NULL;
+    struct played_answer *a = error_of(t, PLAYED_FAILED, "failed", "the service fails");
+    a->effect = EFFECT_UNKNOWN;
+    a->takes_effect = fails_after && (!j->answer || j->answer->kind == PLAYED_COMPLETED);
+    return a;
+}
+
+static void cancel(struct trial *t)
+{
+    const struct act a = {.kind = ACT_VERB,
+                          .what = "operator",
+                          .verb = ASK_CANCEL,
+                          .reason = SLICE("test")};
+
+    acts_add(t, &a, trial_now(t));
+}
+
+static void meet_fault(struct trial *t, struct job *j, const struct work_request *r)
+{
+    bool is_undo = j->direction == DIRECTION_UNDO;
+    const struct fault_point p = {.place = PLACE_REQUEST,
+                                  .name = j->name,
+                                  .is_undo = is_undo,
+                                  .number = j->number,
+                                  .is_pivot = !is_undo && is_pivot(t, r),
+                                  .took = j->effect->took && (!is_undo || j->effect->undone)};
+
+    j->complete_by = r->complete_by;
+    if (!t->faults || strikes_is_down(t, j->agent) || !strikes_at(t, &p, &j->fault))
+        return;
+    if (j->fault.kind == FAULT_DOWN)
+        strikes_put_down(t, j->agent, j->fault.ms);
+    else if (j->fault.kind == FAULT_CANCELLED)
+        cancel(t);
 }
 
 void player_request(void *arg, struct slice agent, const struct work_request *r)
@@ -513,7 +663,18 @@ void player_request(void *arg, struct slice agent, const struct work_request *r)
     find_answer(t, j, &c, r, key);
     if (r->direction == DIRECTION_FORWARD)
         find_effect(t, j, &c);
+    find_promises(j, &c);
+    meet_fault(t, j, r);
+    if (j->fault.kind == FAULT_REQUEST_LOST) {
+        timeline_add(&t->timeline, trial_now(t), "%.*s: the request of attempt %u is lost",
+                     SLICE_ARG(j->name), j->attempt);
+        job_free(j);
+        return;
+    }
     plan(t, j, &c, r->heartbeat_ms);
+    const struct played_answer *instead = t->faults ? spoilt(t, j) : NULL;
+    if (instead)
+        j->answer = instead;
 }
 
 void player_result(void *arg, struct slice token, enum result_status status)

@@ -6,7 +6,7 @@
 #include "base/when.h"
 #include "definition/definition.h"
 #include "testing/step_path.h"
-#include "testing/trial.h"
+#include "testing/strikes.h"
 
 static struct seen_task *seen_of(struct trial *t, const struct workflow *w, const struct task *task)
 {
@@ -169,14 +169,38 @@ static bool is_at_end(enum task_state s)
     return task_state_is_end(s) || s == TASK_ERROR;
 }
 
+/* The first step that failed; NONE: none did. */
+static struct slice failed_step(struct trial *t, const struct workflow *w, const struct task *task,
+                                bool *ret_undo)
+{
+    for (uint16_t i = 0; i < task->step_count; i++) {
+        if (task->steps[i].state != STEP_FAILED)
+            continue;
+        *ret_undo = task->steps[i].direction == DIRECTION_UNDO;
+        return arena_copy(&t->arena, w->steps[i].name);
+    }
+    return SLICE_NONE;
+}
+
+static void stops(struct trial *t, const struct workflow *w, const struct task *task)
+{
+    bool is_undo = false;
+    struct slice failed = failed_step(t, w, task, &is_undo);
+
+    strikes_help(t, failed, is_undo);
+}
+
 /* Errors and output matter at an end only. */
 static void keep_root(struct trial *t, const struct workflow *w, const struct task *task)
 {
     struct fault_note error = task->cause.error.code.ptr ? task->cause.error : task->error;
+    bool begins_error = task->state == TASK_ERROR && t->state != TASK_ERROR;
 
     if (is_at_end(task->state) && t->state != task->state)
         t->ended_at = trial_now(t);
     t->state = task->state;
+    if (begins_error && t->faults)
+        stops(t, w, task);
     if (!is_at_end(task->state)) {
         t->ended_at = 0; /* it goes on: an operator helped it, or undoes it */
         return;
@@ -237,6 +261,8 @@ void observer_changed(void *arg, const struct workflow *w, const struct task *ta
     if (t->coverage)
         coverage_see(t->coverage, w, task);
     keep_waits(t, w, task);
-    if (slice_eq(task->id, TRIAL_ID))
-        keep_root(t, w, task);
+    if (!slice_eq(task->id, TRIAL_ID))
+        return;
+    keep_root(t, w, task);
+    trial_changed(t, w, task);
 }

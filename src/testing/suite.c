@@ -132,6 +132,7 @@ static const struct field test_fields[] = {
     FIELD("operator", read_operator, 0),
     FIELD("signals", read_signals, 0),
     FIELD("approvals", read_approvals, 0),
+    FIELD("faults", read_faults, 0),
     REQUIRED("expect", read_expect, 0),
 };
 
@@ -152,7 +153,10 @@ static void check_name(struct reader *r, const struct json *j, const struct path
 static void read_test(struct reader *r, const struct json *j, const struct path *path,
                       struct suite *s)
 {
-    struct test_case t = {.at = j->at, .submitter = SLICE("tester"), .start_at = START_AT};
+    struct test_case t = {.at = j->at,
+                          .json = j,
+                          .submitter = SLICE("tester"),
+                          .start_at = START_AT};
 
     read_object(r, j, path, test_fields, COUNT_OF(test_fields), &t);
     check_name(r, j, path, s, &t);
@@ -214,6 +218,8 @@ static const struct field fields[] = {
     FIELD("also", read_also, 0),
     FIELD("world", read_object_node, offsetof(struct suite, world_json)),
     FIELD("agents", read_agents, offsetof(struct suite, agents)),
+    FIELD("always", read_rules, offsetof(struct suite, always)),
+    FIELD("at_end", read_rules, offsetof(struct suite, at_end)),
     REQUIRED("tests", read_tests, 0),
 };
 
@@ -231,6 +237,7 @@ enum err suite_parse(struct slice text, enum source_format format, const char *f
     enum err err = read_source(&r, kept, format, &root);
     s->text = r.text.ptr ? r.text : kept;
     s->is_yaml = r.is_yaml;
+    s->root = root;
     s->file = arena_copy(&s->arena, slice_of(file)).ptr;
     if (err == ERR_OK) {
         read_object(&r, root, &at_root, fields, COUNT_OF(fields), s);

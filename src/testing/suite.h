@@ -11,6 +11,7 @@
 #include "config/mistakes.h"
 #include "config/source.h"
 #include "definition/registry.h"
+#include "testing/fault.h"
 
 struct template;
 struct expression;
@@ -32,6 +33,13 @@ struct effect_spec {
     uint32_t at;
 };
 
+/* What a service promises. */
+enum promise {
+    PROMISE_DEFAULT, /* as the first answer says, or else kept */
+    PROMISE_KEPT,
+    PROMISE_BROKEN,
+};
+
 enum played_kind {
     PLAYED_COMPLETED,
     PLAYED_REFUSED, /* an error for good */
@@ -48,9 +56,11 @@ struct played_answer {
     struct slice code, message;   /* of an error */
     enum effect effect;           /* that the error names */
     int64_t retry_after_ms;
-    bool takes_effect; /* of an error or a silent one: the world changes nevertheless */
-    int64_t takes_ms;  /* -1: as the action's first answer says */
-    int64_t times;     /* so many attempts get it */
+    bool takes_effect;       /* of an error or a silent one: the world changes nevertheless */
+    int64_t takes_ms;        /* -1: as the action's first answer says */
+    int64_t times;           /* so many attempts get it */
+    enum promise idempotent; /* one key takes effect once */
+    enum promise barrier;    /* nothing takes effect after its undo */
     struct effect_spec does, undone;
     uint32_t at;
 };
@@ -105,6 +115,7 @@ static inline bool json_is_asked(const struct json *j)
 struct test_case {
     const char *name;
     uint32_t at;
+    const struct json *json;       /* all of it, as it was read */
     struct slice input;            /* JSON; NONE: null */
     struct slice world;            /* members that differ from the suite's, or NONE */
     const struct json *world_json; /* the same */
@@ -113,6 +124,7 @@ struct test_case {
     struct plays agents;           /* that differ from the suite's */
     struct act *acts;
     size_t act_count;
+    struct fault_list faults;
     struct expected state, error, world_after, order, within, output, steps;
     enum task_state state_word;
     int64_t within_ms;
@@ -121,10 +133,21 @@ struct test_case {
     struct template *output_tree;
 };
 
+/* What has to be true in a simulation. */
+struct suite_rules {
+    struct suite_rule {
+        struct expression *expression;
+        struct slice text;
+        uint32_t at;
+    } * list;
+    size_t count;
+};
+
 struct suite {
     const char *file;
     struct slice text; /* to which offsets refer */
     bool is_yaml;
+    const struct json *root; /* all of it, as it was read */
     /* The files of the definitions, relative to this one: first that of the tests, then those of
      * its children. */
     struct suite_source {
@@ -135,6 +158,7 @@ struct suite {
     struct slice world; /* JSON object */
     const struct json *world_json;
     struct plays agents;
+    struct suite_rules always, at_end;
     struct test_case *tests;
     size_t test_count;
     /* What suite_bind() adds: */

@@ -152,6 +152,15 @@ static void read_times(struct reader *r, const struct json *j, const struct path
     (void)read_whole(r, j, path, 1, 1000000, target);
 }
 
+static void read_promise(struct reader *r, const struct json *j, const struct path *path,
+                         void *target)
+{
+    bool is_kept = true;
+
+    read_bool(r, j, path, &is_kept);
+    *(enum promise *)target = is_kept ? PROMISE_KEPT : PROMISE_BROKEN;
+}
+
 #define OF_ANSWER(member) offsetof(struct answer_draft, a.member)
 
 static const struct field answer_fields[] = {
@@ -164,6 +173,8 @@ static const struct field answer_fields[] = {
     FIELD("if", read_test_expression, OF_ANSWER(condition)),
     FIELD("effect", read_effect, OF_ANSWER(does)),
     FIELD("undone", read_effect, OF_ANSWER(undone)),
+    FIELD("idempotent", read_promise, OF_ANSWER(idempotent)),
+    FIELD("barrier", read_promise, OF_ANSWER(barrier)),
 };
 
 static void read_answer(struct reader *r, const struct json *j, const struct path *path,

@@ -163,7 +163,7 @@ static void check_step(struct checking *c, struct slice name, uint32_t offset, c
 
 static void check_signal(struct checking *c, const struct act *a)
 {
-    struct path at = {NULL, SLICE("signals"), 0};
+    struct path at = {NULL, slice_of(a->what), 0};
     const struct definition *d = c->suite->definition;
     char found[120];
 
@@ -244,6 +244,31 @@ static void check_order(struct checking *c, const struct json *list)
     }
 }
 
+/* ---- faults ---- */
+
+static void check_vote_on(struct checking *c, const struct fault *f)
+{
+    struct path at = {NULL, SLICE("faults"), 0};
+    int step = workflow_step_index(&c->suite->definition->workflow, f->name);
+
+    if (step < 0 || c->suite->definition->workflow.steps[step].kind != KIND_APPROVE)
+        mistake_at(&c->reader, &at, f->at, "a vote that nobody is asked for",
+                   "a step with approve");
+}
+
+static void check_fault(struct checking *c, const struct fault *f)
+{
+    if (f->kind == FAULT_NONE)
+        return; /* a mistake that was reported */
+    enum fault_place place = fault_spec(f->kind)->place;
+    if (place == PLACE_REQUEST)
+        check_step(c, f->name, f->at, "faults");
+    else if (place == PLACE_SIGNAL)
+        check_signal(c, &(struct act){.name = f->name, .at = f->at, .what = "faults"});
+    else if (place == PLACE_VOTE)
+        check_vote_on(c, f);
+}
+
 /* ---- a test ---- */
 
 static void check_members(struct checking *c, const struct json *object, const char *where)
@@ -265,6 +290,8 @@ static void check_test(struct checking *c, const struct test_case *t)
         check_play(c, &t->agents.list[i], base_of(c->suite, t->agents.list[i].key));
     for (size_t i = 0; i < t->act_count; i++)
         check_act(c, &t->acts[i]);
+    for (size_t i = 0; i < t->faults.count; i++)
+        check_fault(c, &t->faults.list[i]);
     if (t->order.is_given && !t->order.is_asked)
         check_order(c, t->order.json);
     for (const struct json *m = steps ? steps->child : NULL; m; m = m->next)

@@ -22,4 +22,8 @@ void read_approvals(struct reader *r, const struct json *j, const struct path *p
 /* suite_expect.c: target: struct test_case */
 void read_expect(struct reader *r, const struct json *j, const struct path *path, void *target);
 
+/* suite_faults.c; targets: struct test_case, struct suite_rules */
+void read_faults(struct reader *r, const struct json *j, const struct path *path, void *target);
+void read_rules(struct reader *r, const struct json *j, const struct path *path, void *target);
+
 #endif

@@ -21,6 +21,8 @@ void timeline_add(struct timeline *t, int64_t at, const char *fmt, ...)
     char text[LINE_MAX_BYTES];
     va_list ap;
 
+    if (t->is_off)
+        return;
     if (t->count == TIMELINE_MAX) {
         t->left_out++;
         return;

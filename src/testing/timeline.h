@@ -15,6 +15,7 @@ struct timeline {
     } * list;
     size_t count, cap, left_out;
     int64_t from; /* the submission */
+    bool is_off;  /* nothing is collected */
     struct arena *arena;
 };
 

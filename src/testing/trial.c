@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/when.h"
+#include "testing/strikes.h"
 
 enum { STEPS_MAX_OF_TEST = 3000000, PROBLEMS_MAX = 100 };
 
@@ -55,16 +56,28 @@ static void on_stop(void *arg, struct slice token)
 void trial_open(struct trial *t, const struct suite *s, const struct test_case *test,
                 struct coverage *coverage)
 {
+    trial_open_among(t, s, test, coverage, NULL);
+}
+
+void trial_open_among(struct trial *t, const struct suite *s, const struct test_case *test,
+                      struct coverage *coverage, const struct fault_source *faults)
+{
+    bool may_fail = faults || test->faults.count > 0;
     const struct engine_config config = {.workflows = (struct registry *)(uintptr_t)&s->workflows,
                                          .now = test->start_at,
                                          .arg = t,
                                          .request = player_request,
                                          .stop = on_stop,
                                          .result = player_result,
-                                         .changed = observer_changed};
+                                         .changed = observer_changed,
+                                         .commits = may_fail ? strikes_commit : NULL,
+                                         .started = strikes_started};
 
-    *t = (struct trial){.suite = s, .test = test, .coverage = coverage};
+    *t = (struct trial){.suite = s, .test = test, .coverage = coverage, .faults = faults};
     list_init(&t->jobs);
+    t->own_faults = (struct fault_source){(void *)(uintptr_t)&test->faults, strikes_from_list};
+    if (!faults && may_fail)
+        t->faults = &t->own_faults;
     t->timeline.arena = &t->arena;
     t->timeline.from = test->start_at;
     world_open(&t->world, s->world, test->world, &t->arena);
@@ -102,13 +115,14 @@ static void let_time_pass(struct trial *t)
             return;
         break;
     }
+    t->does_not_end = true;
     if (engine_is_stuck(t->engine))
         trial_problem(t, t->test->at, "time stands still: what happens at one moment has no end");
     else if (t->ended_at != 0 && (t->acts_left > 0 || t->plays_left > 0))
         trial_problem(t, t->test->at, "what is to happen after %d days is not played",
                       (int)(HORIZON_MS / MS_PER_D));
     else if (t->ended_at != 0)
-        return;
+        t->does_not_end = false;
     else if (t->waits.ptr)
         trial_problem(t, t->test->at, "the task does not end: %.*s", SLICE_ARG(t->waits));
     else
@@ -116,12 +130,17 @@ static void let_time_pass(struct trial *t)
                       task_state_text(t->state));
 }
 
-void trial_run(struct trial *t)
+void trial_play(struct trial *t)
 {
     player_serve_all(t);
     acts_plan(t);
     acts_submit(t);
     let_time_pass(t);
+}
+
+void trial_run(struct trial *t)
+{
+    trial_play(t);
     if (!t->is_refused)
         verdict_find(t);
 }

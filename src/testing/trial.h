@@ -45,11 +45,24 @@ struct seen_task {
     } * units;
 };
 
+/* Looks at a run whenever the world or the task has changed. */
+struct trial_watch {
+    void *arg;
+    /* `task`: the root, if it has changed; otherwise NULL: the world has. */
+    void (*changed)(void *arg, const struct workflow *w, const struct task *task);
+};
+
 struct trial {
     const struct suite *suite;
     const struct test_case *test;
-    struct coverage *coverage; /* NULL: not wanted */
-    bool fills_in;             /* "?" is no problem: update.h */
+    struct coverage *coverage;         /* NULL: not wanted */
+    bool fills_in;                     /* "?" is no problem: update.h */
+    const struct fault_source *faults; /* what goes wrong; NULL: nothing does */
+    struct fault_source own_faults;    /* that of the test */
+    const struct trial_watch *watch;   /* NULL: nobody watches */
+    bool does_not_end;                 /* what was wrong with it */
+    uint32_t commits, stops;           /* so far */
+    struct outage *outages;
     struct arena arena;
     struct engine *engine;
     struct world_state world;
@@ -77,12 +90,23 @@ struct trial {
 
 void trial_open(struct trial *t, const struct suite *s, const struct test_case *test,
                 struct coverage *coverage);
+/* The same among faults of that source (NULL: those of the test). */
+void trial_open_among(struct trial *t, const struct suite *s, const struct test_case *test,
+                      struct coverage *coverage, const struct fault_source *faults);
+/* Lets it happen, and compares nothing. */
+void trial_play(struct trial *t);
 /* Runs it to its end; what is wrong then is in t->problems. */
 void trial_run(struct trial *t);
 void trial_close(struct trial *t);
 
 void trial_problem(struct trial *t, uint32_t at, const char *fmt, ...) PRINTF(3, 4);
 void trial_effect(struct trial *t, const char *prefix, struct slice name);
+
+static inline void trial_changed(struct trial *t, const struct workflow *w, const struct task *task)
+{
+    if (t->watch)
+        t->watch->changed(t->watch->arg, w, task);
+}
 
 static inline int64_t trial_now(const struct trial *t)
 {
@@ -98,6 +122,7 @@ void player_result(void *arg, struct slice token, enum result_status status);
 /* acts.c */
 void acts_submit(struct trial *t);
 void acts_plan(struct trial *t);
+void acts_add(struct trial *t, const struct act *a, int64_t at); /* one that no test has */
 
 /* observer.c */
 void observer_changed(void *arg, const struct workflow *w, const struct task *task);

@@ -190,17 +190,17 @@ static void changes_apply(struct changes *c)
 
 /* ---- effects ---- */
 
-/* What its undo has to know of a value. */
+/* What its undo has to know of a value. NONE: it is too large to be kept for each effect. */
 static struct slice kept(struct world_state *w, struct slice json)
 {
-    return is_number(json) ? arena_copy(w->arena, json) : SLICE("null");
+    return json.len <= KEPT_MAX ? arena_copy(w->arena, json) : SLICE_NONE;
 }
 
 enum err world_take(struct world_state *w, struct effect_record *r, const struct effect_spec *spec,
                     const struct json *root, bool *ret, uint32_t *ret_at, struct error *e)
 {
     *ret = false;
-    if (r->took || r->undone || !spec || spec->count == 0)
+    if (!spec || spec->count == 0 || (r->took && !r->repeats) || (r->undone && !r->ignores_undo))
         return ERR_OK;
     CLEANUP(changes_fini) struct changes changes = changes_of(spec->count);
     r->list = arena_alloc(w->arena, spec->count * sizeof *r->list);
@@ -247,7 +247,7 @@ enum err world_undo(struct world_state *w, struct effect_record *r, const struct
     size_t more = r->reverse ? r->reverse->count : 0;
 
     *ret = false;
-    if (!r->took || r->undone) {
+    if (!r->took || (r->undone && !r->repeats_undo)) {
         r->undone = true;
         return ERR_OK;
     }
@@ -270,6 +270,36 @@ enum err world_undo(struct world_state *w, struct effect_record *r, const struct
     changes_apply(&changes);
     *ret = r->undone = true;
     return ERR_OK;
+}
+
+/* Whoever restores a member by hand restores what was before; of a number, what was added. */
+static void restore(struct world_state *w, const struct changed *c)
+{
+    CLEANUP(changes_fini) struct changes changes = changes_of(1);
+    struct change *one = changes_add(&changes, w, c->name);
+    struct error e = {0};
+
+    if (!c->before.ptr)
+        return;
+    if (undo_member(w, c, one, &e) != ERR_OK)
+        buf_slice(&one->json, c->before);
+    changes_apply(&changes);
+}
+
+bool world_undo_by_hand(struct world_state *w, struct slice step)
+{
+    bool any = false;
+    size_t at = 0;
+
+    for (struct effect_record *r = NULL; (r = map_next(&w->effects, &at));) {
+        if (!slice_eq(r->step, step) || r->undone)
+            continue;
+        r->undone = true; /* nothing of it comes later */
+        for (size_t i = 0; i < r->count && r->took; i++)
+            restore(w, &r->list[i]);
+        any |= r->took;
+    }
+    return any;
 }
 
 /* ---- comparison ---- */

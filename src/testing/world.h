@@ -6,11 +6,14 @@
  * Effects change it, and are undone.
  *
  * One idempotency key takes effect once. An effect whose undo came before it does not take place
- * any more: that is what the services' agents have to guarantee (docs/barrier.md).
+ * any more: that is what the services' agents have to guarantee (docs/barrier.md). A test file may
+ * say that one does not; what was repeated is undone once.
  */
 
 #include "base/map.h"
 #include "testing/suite.h"
+
+enum { KEPT_MAX = 1024 }; /* bytes of a value that is kept with each effect */
 
 struct world_member {
     struct slice name, json, before; /* before: the test */
@@ -23,10 +26,12 @@ struct effect_record {
     struct slice step;          /* as step_path_write() names it */
     bool took, undone;          /* undone: also before it took effect */
     bool stays;                 /* its step has `undo: none` */
+    bool repeats, repeats_undo; /* its service is not idempotent */
+    bool ignores_undo;          /* it takes effect after its undo, too */
     struct slice input, output; /* of the request; NONE unless `reverse` may need them */
     const struct effect_spec *reverse;
     struct changed {
-        struct slice name, before, after; /* numbers; null stands for any other value */
+        struct slice name, before, after; /* NONE: larger than KEPT_MAX */
     } * list;
     size_t count;
 };
@@ -57,6 +62,9 @@ enum err world_take(struct world_state *w, struct effect_record *r, const struct
 /* It is undone, if it took place and was not. `root`: what r->reverse sees. */
 enum err world_undo(struct world_state *w, struct effect_record *r, const struct json *root,
                     bool *ret, uint32_t *ret_at, struct error *e) MUST_USE;
+
+/* Somebody restores what the effects of that step changed. Whether there were any. */
+bool world_undo_by_hand(struct world_state *w, struct slice step);
 
 /* The value of a member without the effects that stay: what they added to a number is subtracted,
  * anything else is taken away as `undone` says. NONE: one of them changed something that is no

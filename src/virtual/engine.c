@@ -4,8 +4,11 @@
 
 #include "virtual/engine.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "base/fault.h"
+#include "store/codec/codec.h"
 #include "store/memory/memory.h"
 #include "supervisor/supervisor.h"
 #include "virtual/engine_family.h"
@@ -14,7 +17,6 @@ enum {
     INTERVAL_MS = 1000, /* of the supervisor */
     GRACE_MS = 60000,   /* a node that starts gives everything more time: it started before */
     ROUNDS_MAX = 20000, /* turns at one moment */
-
 };
 
 /* How long a call is parked: longer than any test. */
@@ -45,6 +47,29 @@ struct engine {
     int64_t due_at;  /* by the parts' own account, INT64_MAX: never */
     bool is_woken;   /* something arrived since the last turn */
     bool is_stuck;
+    /* The life of the node, if it can die: */
+    struct store_ops ops; /* of the store, with a commit that asks what becomes of it */
+    const struct store_ops *inner;
+    char me[32];       /* "test/1": its name and its start */
+    uint64_t life;     /* what was planned for an earlier one is void */
+    bool is_dying;     /* from now on nothing of it counts */
+    int64_t down_ms;   /* for how long it will be down */
+    struct link asked; /* struct asked: what clients have not had an answer to */
+    struct link sent;  /* struct sent: results that no agent knows to be received */
+};
+
+/* An ask, as it was made. */
+struct asked {
+    struct link link;
+    struct ask *ask, as_made;
+};
+
+/* A result, in memory of its own. */
+struct sent {
+    struct link link;
+    struct arena arena;
+    struct slice agent;
+    struct work_result result;
 };
 
 /* ---- the store's queue ---- */
@@ -68,6 +93,15 @@ static bool run_jobs(struct engine *g)
     return any;
 }
 
+static void copy_result(struct arena *a, const struct work_result *r, struct work_result *ret)
+{
+    *ret = *r;
+    ret->token = arena_copy(a, r->token);
+    ret->output = arena_copy(a, r->output);
+    ret->error.code = arena_copy(a, r->error.code);
+    ret->error.message = arena_copy(a, r->error.message);
+}
+
 /* ---- what the parts report ---- */
 
 static int64_t clock_now(void *arg)
@@ -78,9 +112,9 @@ static int64_t clock_now(void *arg)
 static void park(void *arg, uint64_t n)
 {
     struct served *s = arg;
+    if (n != s->engine->life)
+        return;
     struct work *w = work_new();
-    (void)n;
-
     w->agent_name = arena_copy(&w->arena, s->name);
     w->instance_name = SLICE("test");
     w->max = WORK_MAX;
@@ -90,12 +124,23 @@ static void park(void *arg, uint64_t n)
     scheduler_work(s->engine->scheduler, w);
 }
 
+static void forget_sent(struct sent *s)
+{
+    link_remove(&s->link);
+    arena_fini(&s->arena);
+    free(s);
+}
+
 static bool on_work_answer(void *arg, struct work *w)
 {
     struct engine *g = arg;
     struct served *s = w->user;
 
+    if (g->is_dying)
+        return false;
     ASSERT(!w->failed); /* the store in memory takes everything */
+    if (w->max == 0 && w->user)
+        forget_sent(w->user);
     for (size_t i = 0; i < w->result_count; i++)
         g->config.result(g->config.arg, w->results[i].token, w->results[i].status);
     for (size_t i = 0; i < w->stop_count; i++)
@@ -103,8 +148,24 @@ static bool on_work_answer(void *arg, struct work *w)
     for (size_t i = 0; i < w->request_count; i++)
         g->config.request(g->config.arg, s->name, &w->requests[i]);
     if (w->max > 0)
-        agenda_add(&g->agenda, g->now, park, s, 0);
+        agenda_add(&g->agenda, g->now, park, s, g->life);
     return true;
+}
+
+/* Whether a client asked it. One that was answered is done with. */
+static bool forget_asked(struct engine *g, const struct ask *a, bool stays)
+{
+    LIST_FOREACH (l, after, &g->asked) {
+        struct asked *known = CONTAINER_OF(l, struct asked, link);
+        if (known->ask != a)
+            continue;
+        if (!stays) {
+            link_remove(&known->link);
+            free(known);
+        }
+        return true;
+    }
+    return false;
 }
 
 static void on_ask_answer(void *arg, struct ask *a)
@@ -112,6 +173,9 @@ static void on_ask_answer(void *arg, struct ask *a)
     struct engine *g = arg;
     struct asker *asker = a->user;
 
+    if (g->is_dying && forget_asked(g, a, true))
+        return; /* a client asks again; what the node asks itself has to end */
+    (void)forget_asked(g, a, false);
     g->is_woken = true;
     asker->answered(a);
 }
@@ -126,13 +190,16 @@ static void on_task_changed(void *arg, const struct workflow *w, const struct ta
 {
     const struct engine *g = arg;
 
-    g->config.changed(g->config.arg, w, t);
+    if (!g->is_dying)
+        g->config.changed(g->config.arg, w, t);
 }
 
 static void on_family_told(void *arg)
 {
     struct engine *g = arg;
 
+    if (g->is_dying)
+        return;
     g->is_woken = true;
     intake_wake(g->intake);
     notices_wake(g->notices);
@@ -146,31 +213,34 @@ static void on_alert(void *arg, const struct task *t)
 
 static void on_store_trouble(void *arg, const struct error *e)
 {
-    (void)arg;
+    const struct engine *g = arg;
     (void)e;
-    UNREACHABLE(); /* the store in memory has none */
+    ASSERT(g->is_dying); /* the store in memory has none */
 }
 
 static void on_requested(void *arg, struct slice id, bool released)
 {
     struct engine *g = arg;
 
+    if (g->is_dying)
+        return;
     g->is_woken = true;
     scheduler_requested(g->scheduler, id, released);
 }
 
 static void on_scan_failed(void *arg, const struct error *e)
 {
-    (void)arg;
+    const struct engine *g = arg;
     (void)e;
-    UNREACHABLE();
+    ASSERT(g->is_dying);
 }
 
-/* ---- opening and closing ---- */
+/* ---- its parts ---- */
 
 static void open_scheduler(struct engine *g)
 {
-    const struct scheduler_config config = {.node = SLICE("test"), .boot = 1};
+    const struct scheduler_config config = {.node = SLICE("test"),
+                                            .boot = g->store->ops->boot(g->store)};
     const struct clock clock = {clock_now, g};
     const struct outside outside = {.arg = g,
                                     .work_answer = on_work_answer,
@@ -181,13 +251,12 @@ static void open_scheduler(struct engine *g)
                                     .alert = on_alert,
                                     .store_trouble = on_store_trouble};
 
-    g->key = token_key_new(g->store->ops->secret(g->store));
     g->scheduler = scheduler_new(&config, &g->queue, g->config.workflows, g->key, &clock, &outside);
 }
 
 static void open_supervisor(struct engine *g)
 {
-    const struct supervisor_config config = {.holder = SLICE("test/1"), .interval_ms = INTERVAL_MS};
+    const struct supervisor_config config = {.holder = slice_of(g->me), .interval_ms = INTERVAL_MS};
     const struct supervisor_outside outside = {.arg = g,
                                                .now = clock_now,
                                                .steady = clock_now,
@@ -196,6 +265,105 @@ static void open_supervisor(struct engine *g)
 
     g->supervisor = supervisor_new(&config, &g->queue, g->config.workflows, &outside);
 }
+
+/* ---- a node that dies ---- */
+
+static enum err asking_commit(struct store *s, struct batch *b, struct arena *a, struct error *e)
+{
+    struct engine *g = CONTAINER_OF((struct store_ops *)(uintptr_t)s->ops, struct engine, ops);
+    enum engine_fate fate = ENGINE_STORES;
+
+    if (!g->is_dying && b->change_count > 0)
+        fate = g->config.commits(g->config.arg, &g->down_ms);
+    if (fate == ENGINE_DIES_AFTER) {
+        enum err err = g->inner->commit(s, b, a, e);
+        ASSERT(err == ERR_OK);
+    }
+    if (fate != ENGINE_STORES) {
+        g->is_dying = true;
+        fault_plan = (struct fault_plan){.fire = UINT32_MAX}; /* it reaches the store no more */
+    }
+    return g->inner->commit(s, b, a, e);
+}
+
+static void may_die(struct engine *g)
+{
+    if (!g->config.commits)
+        return;
+    g->inner = g->store->ops;
+    g->ops = *g->inner;
+    g->ops.commit = asking_commit;
+    g->store->ops = &g->ops;
+}
+
+static void close_parts(struct engine *g)
+{
+    intake_free(g->intake);
+    notices_free(g->notices);
+    scheduler_free(g->scheduler);
+    supervisor_free(g->supervisor);
+    g->scheduler = NULL;
+}
+
+static void open_parts(struct engine *g)
+{
+    (void)snprintf(g->me, sizeof g->me, "test/%" PRIu64, g->store->ops->boot(g->store));
+    open_scheduler(g);
+    open_supervisor(g);
+    g->intake = family_intake(g, &g->queue, g->config.workflows);
+    g->notices = family_notices(g, &g->queue, slice_of(g->me));
+    g->is_woken = true;
+    g->scan_at = g->now - INTERVAL_MS;
+}
+
+static void send(struct engine *g, struct slice agent, const struct work_result *r, void *user)
+{
+    struct work *w = work_new();
+
+    w->agent_name = arena_copy(&w->arena, agent);
+    w->instance_name = SLICE("test");
+    w->results = arena_alloc(&w->arena, sizeof *w->results);
+    w->result_count = 1;
+    w->user = user;
+    copy_result(&w->arena, r, w->results);
+    g->is_woken = true;
+    scheduler_work(g->scheduler, w);
+}
+
+static void start_again(void *arg, uint64_t n)
+{
+    struct engine *g = arg;
+    (void)n;
+
+    memory_store_boot(g->store);
+    open_parts(g);
+    if (g->config.started)
+        g->config.started(g->config.arg);
+    LIST_FOREACH (l, after, &g->served)
+        park(CONTAINER_OF(l, struct served, link), g->life);
+    LIST_FOREACH (l, after, &g->asked) {
+        struct asked *known = CONTAINER_OF(l, struct asked, link);
+        *known->ask = known->as_made;
+        scheduler_ask(g->scheduler, known->ask);
+    }
+    LIST_FOREACH (l, after, &g->sent) {
+        struct sent *s = CONTAINER_OF(l, struct sent, link);
+        send(g, s->agent, &s->result, s);
+    }
+}
+
+/* What it had in work ends without a trace. */
+static void die(struct engine *g)
+{
+    close_parts(g);
+    fault_plan = (struct fault_plan){0};
+    g->is_dying = g->is_woken = false;
+    g->due_at = INT64_MAX;
+    g->life++;
+    agenda_add(&g->agenda, g->now + g->down_ms, start_again, g, 0);
+}
+
+/* ---- opening and closing ---- */
 
 struct engine *engine_new(const struct engine_config *c)
 {
@@ -208,14 +376,13 @@ struct engine *engine_new(const struct engine_config *c)
     g->queue.submit = submit_job;
     list_init(&g->jobs);
     list_init(&g->served);
-    open_scheduler(g);
-    open_supervisor(g);
-    g->intake = family_intake(g, &g->queue, c->workflows);
-    g->notices = family_notices(g, &g->queue);
-    g->is_woken = true;
-    g->scan_at = g->now - INTERVAL_MS;
+    list_init(&g->asked);
+    list_init(&g->sent);
+    g->key = token_key_new(g->store->ops->secret(g->store));
+    open_parts(g);
     while (engine_step(g, c->now))
         ;
+    may_die(g);
     return g;
 }
 
@@ -224,10 +391,12 @@ void engine_free(struct engine *g)
     if (!g)
         return;
     ASSERT(list_empty(&g->jobs));
-    intake_free(g->intake);
-    notices_free(g->notices);
-    scheduler_free(g->scheduler);
-    supervisor_free(g->supervisor);
+    if (g->scheduler)
+        close_parts(g);
+    for (struct link *l = NULL; (l = list_first(&g->sent));)
+        forget_sent(CONTAINER_OF(l, struct sent, link));
+    for (struct link *l = NULL; (l = list_pop(&g->asked));)
+        free(CONTAINER_OF(l, struct asked, link));
     token_key_free(g->key);
     g->store->ops->close(g->store);
     agenda_fini(&g->agenda);
@@ -266,24 +435,31 @@ void engine_serve(struct engine *g, struct slice agent)
     s->engine = g;
     s->name = arena_copy(&g->arena, agent);
     list_push(&g->served, &s->link);
-    park(s, 0);
+    park(s, g->life);
+}
+
+bool engine_is_dying(const struct engine *g)
+{
+    return g->is_dying;
+}
+
+static struct sent *keep_sent(struct engine *g, struct slice agent, const struct work_result *r)
+{
+    struct sent *s = calloc(1, sizeof *s);
+
+    ASSERT(s);
+    s->agent = arena_copy(&s->arena, agent);
+    copy_result(&s->arena, r, &s->result);
+    list_push(&g->sent, &s->link);
+    return s;
 }
 
 void engine_result(struct engine *g, struct slice agent, const struct work_result *r)
 {
-    struct work *w = work_new();
+    struct sent *s = g->config.commits ? keep_sent(g, agent, r) : NULL;
 
-    w->agent_name = arena_copy(&w->arena, agent);
-    w->instance_name = SLICE("test");
-    w->results = arena_alloc(&w->arena, sizeof *w->results);
-    w->result_count = 1;
-    *w->results = *r;
-    w->results->token = arena_copy(&w->arena, r->token);
-    w->results->output = arena_copy(&w->arena, r->output);
-    w->results->error.code = arena_copy(&w->arena, r->error.code);
-    w->results->error.message = arena_copy(&w->arena, r->error.message);
-    g->is_woken = true;
-    scheduler_work(g->scheduler, w);
+    if (g->scheduler)
+        send(g, agent, r, s);
 }
 
 void engine_heartbeat(struct engine *g, struct slice agent, struct slice token)
@@ -296,14 +472,44 @@ void engine_heartbeat(struct engine *g, struct slice agent, struct slice token)
                               .count = 1,
                               .arena = &a};
 
+    if (!g->scheduler)
+        return;
     g->is_woken = true;
     scheduler_heartbeats(g->scheduler, &call);
 }
 
-void engine_ask(struct engine *g, struct ask *a)
+void engine_look(struct engine *g, struct slice id)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct task_row row = {0};
+    struct task task = {0};
+    struct error e = {0};
+
+    if (g->store->ops->get(g->store, id, &a, &row, &e) != ERR_OK)
+        return;
+    const struct definition *d = registry_find(g->config.workflows, row.workflow, row.version);
+    ASSERT(d); /* all are known */
+    enum err err = task_decode(&d->workflow, &row, &a, &task, &e);
+    ASSERT(err == ERR_OK);
+    g->config.changed(g->config.arg, &d->workflow, &task);
+}
+
+void engine_ask_inside(struct engine *g, struct ask *a)
 {
     g->is_woken = true;
     scheduler_ask(g->scheduler, a);
+}
+
+void engine_ask(struct engine *g, struct ask *a)
+{
+    if (g->config.commits) {
+        struct asked *known = calloc(1, sizeof *known);
+        ASSERT(known);
+        *known = (struct asked){.ask = a, .as_made = *a};
+        list_push(&g->asked, &known->link);
+    }
+    if (g->scheduler)
+        engine_ask_inside(g, a);
 }
 
 /* ---- time ---- */
@@ -321,7 +527,7 @@ static int64_t next_scan(struct engine *g, int64_t before)
     struct row_page page = {0};
     struct error e = {0};
 
-    if (before <= g->scan_at)
+    if (before <= g->scan_at || !g->scheduler)
         return INT64_MAX;
     enum err err = g->store->ops->overdue(g->store, before, 0, 0, 1, &a, &page, &e);
     ASSERT(err == ERR_OK);
@@ -345,10 +551,16 @@ static void settle(struct engine *g)
 {
     for (int rounds = 0;; rounds++) {
         g->is_woken = false;
+        if (!g->scheduler)
+            return;
         g->due_at = sooner(INT64_MAX, scheduler_turn(g->scheduler));
         g->due_at = sooner(g->due_at, intake_turn(g->intake));
         g->due_at = sooner(g->due_at, notices_turn(g->notices));
         bool any = run_jobs(g);
+        if (g->is_dying) {
+            die(g);
+            return;
+        }
         if (!any && !g->is_woken && g->due_at > g->now)
             return;
         if (rounds == ROUNDS_MAX) {

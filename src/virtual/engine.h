@@ -3,7 +3,8 @@
 
 /*
  * One node in memory and in virtual time: the real scheduler, supervisor and intake over the store
- * in memory, without threads, network and faults. Its caller plays agents and clients.
+ * in memory, without threads and network. Its caller plays agents and clients, and may let the node
+ * die at a transaction.
  *
  *     struct engine *g = engine_new(&config);
  *     engine_serve(g, SLICE("stock"));          an agent is connected
@@ -20,6 +21,13 @@
 
 struct engine;
 
+/* What becomes of a transaction. */
+enum engine_fate {
+    ENGINE_STORES,
+    ENGINE_DIES_BEFORE, /* the node dies, and nothing of it is stored */
+    ENGINE_DIES_AFTER,  /* it is stored, and the node dies before it knows */
+};
+
 struct engine_config {
     struct registry *workflows; /* of all tasks; it must outlive the engine */
     int64_t now;                /* the time at which it is ready */
@@ -32,6 +40,11 @@ struct engine_config {
     void (*result)(void *arg, struct slice token, enum result_status status);
     /* A revision of a task is durable. */
     void (*changed)(void *arg, const struct workflow *w, const struct task *t);
+    /* A transaction that changes tasks is about to be stored. A node that dies starts again
+     * *ret_down_ms later, over what was stored. Agents and clients then repeat what was not
+     * answered. NULL: all are stored. */
+    enum engine_fate (*commits)(void *arg, int64_t *ret_down_ms);
+    void (*started)(void *arg); /* it did; may be NULL */
 };
 
 /* The user of each ask begins with this. */
@@ -53,6 +66,10 @@ void engine_result(struct engine *g, struct slice agent, const struct work_resul
 
 /* That attempt is alive. */
 void engine_heartbeat(struct engine *g, struct slice agent, struct slice token);
+
+/* Reads a task and passes it to `changed`: what became durable when the node died was not reported.
+ * Nothing happens if there is no such task. */
+void engine_look(struct engine *g, struct slice id);
 
 /* Asks; a->user is a struct asker. */
 void engine_ask(struct engine *g, struct ask *a);

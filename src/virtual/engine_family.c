@@ -41,7 +41,7 @@ static void child_answered(struct ask *a)
     }
     c->asker.answered = parent_answered;
     child_refuse(&c->child, c->item, a->story, c);
-    engine_ask(c->engine, &c->child.told);
+    engine_ask_inside(c->engine, &c->child.told);
 }
 
 static int64_t number_of(struct slice text)
@@ -96,7 +96,7 @@ static void read_child(void *arg, struct intake_item *it)
 
 static void ask_child(void *arg, struct intake_item *it)
 {
-    engine_ask(arg, it->ask);
+    engine_ask_inside(arg, it->ask);
 }
 
 static void children_settled(void *arg, struct intake_item *const *refused, size_t count)
@@ -121,7 +121,7 @@ static void read_notice(void *arg, struct notice_item *it)
 static void ask_notice(void *arg, struct notice_item *it)
 {
     it->ask.user = it;
-    engine_ask(arg, &it->ask);
+    engine_ask_inside(arg, &it->ask);
 }
 
 static void notice_refused(void *arg, const struct notice_item *it)
@@ -132,9 +132,8 @@ static void notice_refused(void *arg, const struct notice_item *it)
 
 static void failed(void *arg, const struct error *e)
 {
-    (void)arg;
     (void)e;
-    UNREACHABLE(); /* the store in memory never fails */
+    ASSERT(engine_is_dying(arg)); /* the store in memory never fails */
 }
 
 static int64_t clock_now(void *arg)
@@ -158,11 +157,11 @@ struct intake *family_intake(struct engine *g, struct store_queue *store,
     return intake_new(&c);
 }
 
-struct notices *family_notices(struct engine *g, struct store_queue *store)
+struct notices *family_notices(struct engine *g, struct store_queue *store, struct slice me)
 {
     const struct notices_config c = {.store = store,
                                      .clock = {clock_now, g},
-                                     .me = SLICE("test/1"),
+                                     .me = me,
                                      .arg = g,
                                      .room = room,
                                      .read = read_notice,

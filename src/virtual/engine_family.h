@@ -9,9 +9,11 @@
 
 struct intake *family_intake(struct engine *g, struct store_queue *store,
                              struct registry *workflows);
-struct notices *family_notices(struct engine *g, struct store_queue *store);
+struct notices *family_notices(struct engine *g, struct store_queue *store, struct slice me);
 
 /* engine.c */
 struct registry *engine_workflows(const struct engine *g);
+void engine_ask_inside(struct engine *g, struct ask *a); /* one that ends with the node */
+bool engine_is_dying(const struct engine *g);
 
 #endif

@@ -29,12 +29,14 @@ steps:
 ANSWERS = [{"output": {"id": "${ .input }"}, "takes": "2s", "times": 2, "if": ".attempt == 1"},
            {"refuse": {"code": "no", "message": "No.", "effect": "unknown", "took_effect": True}},
            {"fail": {"code": "busy", "retry_after": "1m"}}, {"silent": "after effect"},
-           {"effect": {"n": ".world.n + 1", "list": []}, "undone": {"list": [1]}}]
-BASE = {"workflow": "w.yaml", "also": [], "world": {"n": 1, "list": [1]}, "agents": {"x.y": ANSWERS, "x.z": {}},
+           {"effect": {"n": ".world.n + 1", "list": []}, "undone": {"list": [1]}, "idempotent": False, "barrier": True}]
+FAULTS = [{"request": "a", "number": 2, "is": "late", "for": "5m", "always": True}, {"undo": "a", "is": "refused"}, {"commit": 3, "is": "killed after"},
+          {"stop": 1, "is": "skip"}, {"signal": "paid", "is": "twice"}, {"vote": "v", "is": "against"}]
+BASE = {"workflow": "w.yaml", "also": [], "world": {"n": 1, "list": [1]}, "agents": {"x.y": ANSWERS, "x.z": {}}, "always": ".world.n > 0", "at_end": ["true", ".task.state != 1"],
         "tests": [{"name": "t", "input": 5, "world": {"n": 2}, "at": "2027-01-31T10:00:00Z", "submitter": "ann", "agents": {"x.y": {"output": 1}},
                    "operator": [{"after": "1h", "pause": True}, {"after": "61m", "resume": "enough"}],
                    "signals": [{"after": "1h", "paid": {"n": 1}}],
-                   "approvals": [{"after": "30m", "step": "v", "approve": "bob", "groups": ["boss"]}],
+                   "approvals": [{"after": "30m", "step": "v", "approve": "bob", "groups": ["boss"]}], "faults": FAULTS,
                    "expect": {"state": "processed", "error": None, "world": {"n": 3}, "order": ["a"], "within": "2h", "output": None,
                               "steps": {"a": "completed"}}}]}
 T = "tests.0."
@@ -124,10 +126,11 @@ def check_files():
                 count += 1
                 with open(f"{folder}/{name}", encoding="utf-8") as f:
                     check_valid(name, yaml.load(f, NoDates))
-    with open(root + "/docs/testing.md", encoding="utf-8") as f:
-        for text in re.findall(r"\.test\.yaml <<'YAML'\n(.*?)^YAML$", f.read(), re.S | re.M):
-            count += 1
-            check_valid("docs/testing.md", yaml.load(text, NoDates))
+    for document in ("docs/testing.md", "docs/simulating.md"):
+        with open(f"{root}/{document}", encoding="utf-8") as f:
+            for text in re.findall(r"\.test\.yaml <<'YAML'\n(.*?)^YAML$", f.read(), re.S | re.M):
+                count += 1
+                check_valid(document, yaml.load(text, NoDates))
     if count < 6:
         complain(f"only {count} test files")
 

@@ -212,7 +212,7 @@ static void look_at_items(struct world *w)
     r.limit = 3;
     must(ops->read(w->s, &r, &w->a, &w->e), w);
     CHECK(r.count == 3 && r.more && r.rows[2].number == 200, "%zu items", r.count);
-    looked(w, "items to undo", 50);
+    looked(w, "items to undo", ITEMS); /* nearly always all of a list, or none */
     must(ops->outputs(w->s, &o, &w->a, &w->e), w);
     CHECK(o.json.len == 2 * ITEMS + 1, "%zu bytes", o.json.len);
     looked(w, "outputs", ITEMS + 1);

@@ -221,6 +221,31 @@ static bool bind(struct loading *l, struct suite *s, const char *path)
     return ok;
 }
 
+static struct suite *load(struct loading *l, const char *path, struct slice text,
+                          enum source_format format)
+{
+    struct suite *s = NULL;
+
+    if (suite_parse(text, format, path, &s, &l->mistakes) != ERR_OK) {
+        mistakes_print(path, "error", &l->mistakes);
+        return NULL;
+    }
+    if (bind(l, s, path))
+        return s;
+    suite_free(s);
+    return NULL;
+}
+
+struct suite *test_text_load(const char *path, struct slice text)
+{
+    struct loading *l = calloc(1, sizeof *l); /* too large for the stack */
+
+    ASSERT(l);
+    struct suite *s = load(l, path, text, SOURCE_JSON);
+    free(l);
+    return s;
+}
+
 struct suite *test_file_load(const char *path, struct file_list *read)
 {
     struct loading *l = calloc(1, sizeof *l); /* too large for the stack */
@@ -237,17 +262,8 @@ struct suite *test_file_load(const char *path, struct file_list *read)
                       SUITE_TEXT_MAX);
         ok = false;
     }
-    if (ok
-        && suite_parse(buf_view(&text), (enum source_format)format_of_file(path), path, &s,
-                       &l->mistakes)
-               != ERR_OK) {
-        mistakes_print(path, "error", &l->mistakes);
-        ok = false;
-    }
-    if (ok && !bind(l, s, path)) {
-        suite_free(s);
-        s = NULL;
-    }
+    if (ok)
+        s = load(l, path, buf_view(&text), (enum source_format)format_of_file(path));
     free(l);
     return s;
 }

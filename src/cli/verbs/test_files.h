@@ -24,6 +24,9 @@ bool test_files_find(const char *folder, struct file_list *ret);
  * were read, or were to be, are added to *read (NULL: not wanted). */
 struct suite *test_file_load(const char *path, struct file_list *read);
 
+/* The same of a text that stands in no file; `path` is where it would stand. */
+struct suite *test_text_load(const char *path, struct slice text);
+
 /* Waits until one of the files has changed, appeared or gone since it was added, or until the
  * folder (unless NULL) has another number of test files than `count`. False: interrupted. */
 bool test_files_wait(const struct file_list *files, const char *folder, size_t count);

@@ -1,0 +1,364 @@
+#!/usr/bin/env python3
+"""`intact simulate`: what it finds, the same story for the same seed, all orders of faults, shortened stories, kept
+stories that `intact test` plays, rules, and files that are wrong.
+
+Usage: simulate_test.py ROOT INTACT [TEST...]"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT, INTACT = (os.path.realpath(p) for p in sys.argv[1:3])
+PATIENCE_S = 240  # only a failing test waits so long
+ORDER = """intact: 1
+workflow: order
+complete_by: 1d
+steps:
+  - {name: reserve, agent: stock, action: take, undo: {action: put-back}}
+  - {name: charge, agent: bank, action: charge, complete_by: 30s, undo: {action: refund}}
+  - {name: ship, agent: post, action: ship, pivot: true}
+"""
+TESTS = """workflow: order.yaml
+world: {stock: 10, money: 0}
+agents:
+  stock.take: {output: {id: r-1}, takes: 2s, effect: {stock: .world.stock - .input.n}}
+  bank.charge: {output: {charge: c-1}, effect: {money: .world.money + 10}}
+  post.ship: {output: {id: p-1}}
+tests:
+  - {name: the parcel leaves, input: {n: 2}, expect: {state: processed}}
+"""
+FAMILY = """intact: 1
+workflow: family
+inputs:
+  lines: {type: array, required: true}
+steps:
+  - {name: pack, for_each: "${ .input.lines }", max_items: 9, concurrency: 2, agent: stock, action: take, undo: {action: put-back}}
+  - {name: parcel, task: {workflow: child, input: {n: 1}}}
+  - {name: paid, signal: {name: payment}, complete_by: 1d}
+  - {name: bill, agent: bank, action: charge, undo: {action: refund}}
+on_undo:
+  - {name: sorry, agent: mail, action: sorry, undo: none}
+"""
+CHILD = """intact: 1
+workflow: child
+steps:
+  - {name: label, agent: printer, action: print, undo: {action: void}}
+"""
+FAMILY_TESTS = """workflow: family.yaml
+also: [child.yaml]
+world: {taken: 0, labels: 0, money: 0, mails: 0}
+agents:
+  stock.take: {takes: 1s, effect: {taken: .world.taken + 1}}
+  printer.print: {effect: {labels: .world.labels + 1}}
+  bank.charge: {effect: {money: .world.money + 5}}
+  mail.sorry: {effect: {mails: .world.mails + 1}}
+tests:
+"""
+TINY = """intact: 1
+workflow: tiny
+steps:
+  - {name: only, agent: a, action: b, undo: {action: c}}
+"""
+TINY_TESTS = """workflow: tiny.yaml
+world: {n: 0}
+agents:
+  a.b: {effect: {n: .world.n + 1}}
+tests:
+  - {name: it is done, expect: {state: processed}}
+"""
+
+
+class Case(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="intact-simulate-")
+        self.write("order.yaml", ORDER)
+        self.write("order.test.yaml", TESTS)
+        self.write("tiny.yaml", TINY)
+        self.write("tiny.test.yaml", TINY_TESTS)
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def write(self, name, text):
+        with open(os.path.join(self.folder.name, name), "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def read(self, name):
+        with open(os.path.join(self.folder.name, name), encoding="utf-8") as file:
+            return file.read()
+
+    def intact(self, *words, status=0):
+        done = subprocess.run([INTACT, *words], cwd=self.folder.name, capture_output=True, text=True, check=False,
+                              timeout=PATIENCE_S)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        self.assertNotIn("AddressSanitizer", done.stderr)
+        return done
+
+    def simulate(self, file, *words, status=0):
+        return json.loads(self.intact("simulate", file, "--json", *words, status=status).stdout)
+
+    def refused(self, *words):
+        done = self.intact("simulate", *words, status=2)
+        self.assertEqual(done.stdout, "")
+        return done.stderr
+
+    # ---- what it finds ----
+
+    def test_a_right_workflow_has_no_findings(self):
+        found = self.simulate("order.test.yaml", "--runs", "800")
+        self.assertEqual(found["findings"], [])
+        self.assertEqual(found["runs"], 800)
+        states = {e["end"]["state"] for e in found["ends"]}
+        self.assertEqual(states, {"processed", "compensated", "error"})
+        self.assertEqual(sum(e["runs"] for e in found["ends"]), 800)
+
+    def test_the_same_seed_tells_the_same_story(self):
+        for words in (["--seed", "7", "--runs", "500"], ["--exhaustive", "--faults", "1"]):
+            first, second = (self.intact("simulate", "order.test.yaml", "--json", *words).stdout for _ in range(2))
+            self.assertEqual(first, second)
+        other = self.intact("simulate", "order.test.yaml", "--json", "--seed", "8", "--runs", "500").stdout
+        self.assertNotEqual(json.loads(first)["ends"], json.loads(other)["ends"])
+
+    def test_a_service_that_is_not_idempotent_is_found(self):
+        self.write("order.test.yaml", TESTS.replace("bank.charge: {", "bank.charge: {idempotent: false, "))
+        found = self.simulate("order.test.yaml", "--runs", "1000", status=1)
+        rule = [f for f in found["findings"] if f["kind"] == "rule"]
+        self.assertEqual(rule[0]["rule"], "at_end")
+        self.assertEqual(rule[0]["end"]["state"], "compensated")
+        self.assertRegex(rule[0]["text"], r"^world.money is [1-4]0, and was 0$")
+        self.assertEqual(len(rule), 1)
+        self.assertLessEqual(len(rule[0]["story"]["faults"]), 2, "the story was not shortened")
+
+    def test_stories_are_as_short_as_can_be(self):
+        ends = self.simulate("order.test.yaml", "--runs", "1500")["ends"]
+        long = sorted((e for e in ends if len(e["story"]["faults"]) > 1), key=lambda e: -len(e["story"]["faults"]))[:5]
+        self.assertTrue(long)
+        tests = []
+        for number, end in enumerate(long):
+            told, found = end["story"]["faults"], end["end"]
+            expect = {"state": found["state"], "error": found["error"], "steps": found["steps"]}
+            for left_out in range(len(told) + 1):
+                faults = told[:left_out] + told[left_out + 1:]
+                tests.append({"name": f"{number}, {'all' if faults == told else 'short'} {left_out}",
+                              "input": {"n": 2}, "faults": faults, "expect": expect})
+        lines = "".join(f"  - {json.dumps(t)}\n" for t in tests)
+        self.write("short.test.yaml", TESTS[:TESTS.index("  - {name")] + lines)
+        told = self.intact("test", "short.test.yaml", status=1).stdout
+        # The whole story has the end, and without any one of its faults it is another one.
+        self.assertIn(f"{len(long)} passed, {len(tests) - len(long)} failed", told)
+
+    def test_what_an_operator_has_to_do_is_said(self):
+        found = self.simulate("order.test.yaml", "--runs", "1000")
+        errors = [e for e in found["ends"] if e["end"]["state"] == "error"]
+        self.assertTrue(errors)
+        for end in errors:
+            self.assertIn("Task TASK", end["why"])
+            self.assertIn("intact ", end["what_to_do"])
+        text = self.intact("simulate", "order.test.yaml", "--runs", "1000").stdout
+        self.assertIn("what an operator has to do:", text)
+        self.assertIn("reached ", text)
+
+    def test_a_page(self):
+        self.write("order.yaml", ORDER.replace("name: reserve, agent: stock", "name: reserve, if: '1 < 2', agent: stock"))
+        self.write("order.test.yaml", TESTS.replace("bank.charge: {", "bank.charge: {idempotent: false, "))
+        self.intact("simulate", "order.test.yaml", "--runs", "600", "--html", "page.html", "--always",
+                    ".world.stock >= 0 or \"<b>\" == \"&\"", "--at-end", ".task.state != \"compensated\" or .world.money == 0",
+                    status=1)
+        page = self.read("page.html")
+        for wanted in ("<title>Simulation of order</title>", "Wrong, rule: ", "<h2>Ends</h2>", "<details>", "Task TASK has stopped"):
+            self.assertIn(wanted, page)
+        self.assertNotRegex(page, r"src=|href=|<script|<b>&")
+        open_elements = [w for w in ("table", "details", "ol", "pre", "tr", "td") if page.count(f"<{w}>") != page.count(f"</{w}>")]
+        self.assertEqual(open_elements, [])
+
+    # ---- the server ----
+
+    def test_a_server_that_is_killed_at_any_transaction_changes_no_end(self):
+        found = self.simulate("order.test.yaml", "--exhaustive", "--faults", "1")
+        plain = [e for e in found["ends"] if e["end"]["state"] == "processed"]
+        self.assertEqual(len(plain), 1)
+        kills = []
+        for number in range(1, 9):
+            for kind in ("killed before", "killed after"):
+                # Agents and clients repeat what got no answer; a request that was stored and not sent is missed.
+                within = "20s" if kind == "killed before" else "2m"
+                kills.append(f"  - {{name: {kind} {number}, input: {{n: 2}}, expect: {{state: processed, world: {{stock: 8, "
+                             f"money: 10}}, order: [reserve, charge], within: {within}}}, "
+                             f"faults: [{{commit: {number}, is: {kind}, for: 10s}}]}}\n")
+        self.write("kills.test.yaml", TESTS + "".join(kills))
+        done = self.intact("test", "kills.test.yaml", "--verbose")
+        self.assertIn("17 passed, 0 failed", done.stdout)
+        self.assertGreaterEqual(done.stdout.count("the server is killed before this is stored"), 4)
+        self.assertGreaterEqual(done.stdout.count("the server is killed after this was stored"), 4)
+        self.assertIn("the server starts again", done.stdout)
+        self.assertIn("reserve: attempt 1 had no answer in time", done.stdout)
+
+    def test_a_family_with_items_survives_kills(self):
+        self.write("family.yaml", FAMILY)
+        self.write("child.yaml", CHILD)
+        tests, expects = "", (("processed", "{taken: 3, labels: 1, money: 5, mails: 0}", ""),
+                              ("compensated", "{taken: 0, labels: 0, money: 0, mails: 1}",
+                               "agents: {bank.charge: {refuse: no}}, "))
+        for state, world, agents in expects:
+            for number in range(1, 25):
+                for kind in ("killed before", "killed after"):
+                    tests += (f"  - {{name: {state} {kind} {number}, input: {{lines: [1, 2, 3]}}, {agents}signals: [{{after: "
+                              f"1m, payment: 1}}], faults: [{{commit: {number}, is: {kind}}}], expect: {{state: {state}, "
+                              f"world: {world}}}}}\n")
+        self.write("family.test.yaml", FAMILY_TESTS + tests)
+        done = self.intact("test", "family.test.yaml", "--verbose")
+        self.assertIn("96 passed, 0 failed", done.stdout)
+        self.assertGreater(done.stdout.count("the server starts again"), 40)
+
+    # ---- all orders ----
+
+    def test_all_orders_of_a_tiny_saga(self):
+        counts = []
+        for depth in ("0", "1", "2"):
+            done = self.intact("simulate", "tiny.test.yaml", "--json", "--exhaustive", "--faults", depth)
+            found = json.loads(done.stdout)
+            self.assertEqual(found["exhaustive"], int(depth))
+            counts.append(found["runs"])
+            said = int(done.stderr.split("about ")[1].split(" ")[0])
+            self.assertLess(abs(said - found["runs"]), 0.3 * found["runs"] + 1, "the estimate is wrong")
+        self.assertEqual(counts[0], 1)
+        # One request, with 11 kinds of which 4 may last, and transactions, with 2 kinds.
+        self.assertEqual((counts[1] - 1 - 15) % 2, 0)
+        self.assertGreater(counts[1], 1 + 15)
+        self.assertGreater(counts[2], counts[1] * 5)
+
+    def test_too_many_orders_are_refused_beforehand(self):
+        said = self.refused("order.test.yaml", "--exhaustive", "--faults", "4", "--runs-max", "1000")
+        self.assertRegex(said, r"up to 4 faults are about \d+ runs, more than --runs-max 1000")
+
+    # ---- rules ----
+
+    def test_rules_of_the_file_and_of_the_command_line(self):
+        found = self.simulate("order.test.yaml", "--runs", "300", "--always", ".world.stock >= 9", status=1)
+        self.assertEqual([(f["kind"], f["rule"]) for f in found["findings"]][0], ("rule", "always"))
+        self.assertEqual(found["findings"][0]["story"]["faults"], [])
+        self.write("order.test.yaml", TESTS.replace("tests:", "at_end: .world.money < 10 or .task.state != "
+                                                    "\"compensated\"\ntests:"))
+        found = self.simulate("order.test.yaml", "--runs", "1500")
+        self.assertEqual([f["kind"] for f in found["findings"]], [])
+        found = self.simulate("order.test.yaml", "--runs", "300", "--at-end", ".task.steps.ship.state == \"completed\"",
+                              status=1)
+        self.assertEqual(found["findings"][0]["rule"], "at_end 2")
+
+    def test_before_has_what_no_undo_takes_back(self):
+        self.write("order.yaml", ORDER.replace("undo: {action: refund}", "undo: none"))
+        rule = 'if .task.state == "compensated" then .world == .before else true end'
+        found = self.simulate("order.test.yaml", "--runs", "500", "--at-end", rule)
+        self.assertEqual({f["kind"] for f in found["findings"]}, {"stays"})
+
+    def test_rules_that_are_wrong(self):
+        self.assertIn('--always, column 8 of ".world &&": ', self.refused("order.test.yaml", "--always", ".world &&"))
+        self.write("order.test.yaml", TESTS.replace("tests:", "always: .world.stock >\ntests:"))
+        self.assertIn("order.test.yaml:7:", self.refused("order.test.yaml"))
+        self.write("order.test.yaml", TESTS.replace("tests:", "always: [.world.stock / .world.money > 0]\ntests:"))
+        said = self.refused("order.test.yaml")
+        self.assertRegex(said, r"^order.test.yaml:7:10: error: rule always, .world.stock / .world.money > 0: .*zero")
+
+    def test_a_rule_that_never_ends(self):
+        said = self.refused("order.test.yaml", "--always", "[range(10000000)] | length > 0")
+        self.assertRegex(said, r"error: rule always, .* (steps|bytes)")
+
+    # ---- stories that are kept ----
+
+    def test_a_finding_becomes_a_test_that_fails_until_it_is_mended(self):
+        wrong = TESTS.replace("bank.charge: {", "bank.charge: {idempotent: false, ")
+        self.write("order.test.yaml", wrong)
+        said = self.intact("simulate", "order.test.yaml", "--keep-as", "order.test.yaml", status=1).stderr
+        self.assertIn("was added; it fails until the world is as before", said)
+        failed = self.intact("test", status=1).stdout
+        self.assertIn("1 passed, 1 failed", failed)
+        self.assertRegex(failed, r"world.money: expected 0, found [1-4]0")
+        self.write("order.test.yaml", self.read("order.test.yaml").replace("idempotent: false, ", ""))
+        self.assertIn("2 passed, 0 failed", self.intact("test").stdout)
+
+    def test_every_end_can_be_kept(self):
+        ends = self.simulate("order.test.yaml", "--runs", "400")["ends"]
+        for number in range(1, min(len(ends), 12) + 1):
+            self.intact("simulate", "order.test.yaml", "--runs", "400", "--keep-as", "kept.test.yaml", "--end",
+                        str(number))
+        done = self.intact("test", "kept.test.yaml")
+        self.assertIn(f"{min(len(ends), 12)} passed, 0 failed", done.stdout)
+
+    def test_stories_that_were_kept_are_no_tests_to_be_simulated(self):
+        self.write("kept.test.yaml", TESTS.replace("expect:", "faults: [{stop: 1, is: undo}], expect:"))
+        self.assertIn("all tests have faults", self.refused("kept.test.yaml"))
+
+    def test_a_file_to_which_nothing_can_be_added(self):
+        self.write("flow.test.yaml", "tests: []\nworkflow: order.yaml\n")
+        said = self.intact("simulate", "order.test.yaml", "--runs", "50", "--keep-as", "flow.test.yaml", "--end", "1",
+                           status=2).stderr
+        self.assertIn("flow.test.yaml: nothing is kept: `tests` is not the last key", said)
+        self.assertEqual(self.read("flow.test.yaml"), "tests: []\nworkflow: order.yaml\n")
+
+    # ---- definitions without tests, and large ones ----
+
+    def test_a_definition_alone(self):
+        found = self.simulate("order.yaml", "--input", "{\"n\": 1}", "--runs", "500")
+        self.assertEqual(found["findings"], [])
+        self.assertIn("compensated", {e["end"]["state"] for e in found["ends"]})
+        self.write("wait.yaml", "intact: 1\nworkflow: w\nsteps:\n  - {name: paid, signal: {name: payment}}\n")
+        found = self.simulate("wait.yaml", "--runs", "100", status=1)
+        self.assertEqual([(f["kind"], f["subject"]) for f in found["findings"]], [("waits", "payment")])
+        self.assertIn("--input, column 2", self.refused("order.yaml", "--input", "{"))
+        self.assertIn("--input is for a definition", self.refused("order.test.yaml", "--input", "1"))
+
+    def test_a_definition_of_a_thousand_steps(self):
+        steps = "".join(f"  - {{name: s{i}, agent: a, action: b{i}, after: [{f's{i - 1}' if i % 10 else ''}], "
+                        "undo: {action: c}}\n" for i in range(1000))
+        self.write("large.yaml", f"intact: 1\nworkflow: large\nsteps:\n{steps}")
+        found = self.simulate("large.yaml", "--runs", "2")
+        self.assertEqual(found["runs"], 2)
+        said = self.refused("large.yaml", "--exhaustive", "--faults", "3")
+        self.assertIn("more than --runs-max", said)
+
+    # ---- files and words that are wrong ----
+
+    def test_names_that_do_not_exist(self):
+        head = TESTS.replace("expect: {state: processed}}", "")
+        for faults, said in (("{request: chrge, is: refused}", 'did you mean "charge"'),
+                             ("{request: charge, is: gone}", '"answer lost"'),
+                             ("{commit: 0, is: killed before}", "1"),
+                             ("{signal: paid, is: never}", "a signal that workflow order waits for"),
+                             ("{vote: ship, is: never}", "a step with approve"),
+                             ("{is: refused}", "one of the keys request, undo, commit"),
+                             ("{request: ship, is: refused, for: 3s}", "has no length"),
+                             ("{request: ship, is: slow, always: true}", "strikes once"),
+                             ("{request: ship, undo: ship, is: refused}", "a second place"),
+                             ("{request: ship, is: refused, when: 3}", "an unknown key")):
+            self.write("order.test.yaml", f"{head}faults: [{faults}], expect: {{state: processed}}}}\n")
+            told = self.intact("test", "order.test.yaml", status=2).stderr
+            self.assertRegex(told, r"order.test.yaml:\d+:\d+: ")
+            self.assertIn(said, told)
+
+    def test_a_world_that_divides_by_zero(self):
+        self.write("order.test.yaml", TESTS.replace(".world.money + 10", "10 / .world.money"))
+        said = self.refused("order.test.yaml")
+        self.assertRegex(said, r"^order.test.yaml:5:\d+: error: the effect of charge failed: .*zero")
+
+    def test_words_that_are_wrong(self):
+        for words, said in ((["--allow", "fit,nothing"], 'no finding "nothing"'),
+                            (["--faults", "1"], "--faults is for --exhaustive"),
+                            (["--exhaustive", "--runs", "5"], "--runs is not for --exhaustive"),
+                            (["--end", "1"], "--end is for --keep-as"),
+                            (["--name", "nothing"], "no test without faults has"),
+                            (["--seed", "x"], "--seed")):
+            self.assertIn(said, self.refused("order.test.yaml", *words))
+        self.refused("nothing.test.yaml")
+
+    def test_findings_that_are_allowed(self):
+        self.write("order.yaml", ORDER.replace("undo: {action: refund}", "undo: none"))
+        self.assertEqual(self.simulate("order.test.yaml", "--runs", "300", "--allow", "stays")["findings"], [])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:], verbosity=2)
