@@ -495,7 +495,7 @@ static bool is_all_contradicted(const struct workflow_step *ws, const struct ste
     if (ws->undo_kind == UNDO_PIVOT)
         return contradicted > 0 && in->effects + in->tally.effects <= contradicted
                && !step_in_doubt(s);
-    return in->to_undo + in->tally.to_undo <= contradicted;
+    return contradicted > 0 && in->to_undo + in->tally.to_undo <= contradicted;
 }
 
 /* Whether everything that a step of on_undo waits for is done. */
