@@ -259,6 +259,8 @@ static void fired(uv_timer_t *t)
     ASSERT(!k->at_work);
     if (k->server->draining)
         return;
+    /* The database's clock may have been ahead. */
+    k->pass_at = min_i64(k->pass_at, server_now_elapsing(k->server) + pass_every_ms(k));
     if (k->sweeping)
         sweep_begin(k);
     else if (k->passing)

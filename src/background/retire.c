@@ -94,6 +94,7 @@ void retirer_end(struct retirer *r)
     retire_items_end(&r->items);
     buf_fini(&r->lines);
     arena_fini(&r->arena);
+    r->room = 0;
     arena_fini(&r->names_arena);
     arena_fini(&r->rules_arena);
 }
@@ -136,6 +137,7 @@ static void part_end(struct retirer *r)
     r->more = r->look.more;
     buf_clear(&r->lines);
     arena_fini(&r->arena);
+    r->room = 0;
     r->part_done(r);
 }
 
@@ -265,6 +267,8 @@ static bool add_line(struct retirer *r, struct retire_record *record)
     struct task t;
     size_t from = r->lines.len;
 
+    if (record->err == ERR_OK && d && d->workflow.slot_count > 0 && !r->with_items)
+        record->err = ERR_NOT_FOUND; /* its workflow came meanwhile: the next pass has its items */
     if (record->err == ERR_OK && d)
         record->err = task_decode(&d->workflow, &record->row, &r->arena, &t, &record->error);
     if (record->err != ERR_OK || !d)
@@ -498,15 +502,19 @@ static void deal(struct retirer *r)
     r->end = r->at;
     while (r->end < found && is_archived(r, &r->look.found[r->end]) == archive)
         r->end++;
-    r->batch = arena_alloc(&r->arena, (r->end - r->at) * sizeof *r->batch);
     r->batch_count = r->end - r->at;
+    if (r->room < r->batch_count) { /* once for each part: a task with items is dealt with alone */
+        r->batch = arena_alloc(&r->arena, r->batch_count * sizeof *r->batch);
+        r->records = arena_alloc(&r->arena, r->batch_count * sizeof *r->records);
+        r->room = r->batch_count;
+    }
     memcpy(r->batch, r->look.found + r->at, r->batch_count * sizeof *r->batch);
     if (!archive) {
         begin_delete(r);
         return;
     }
     r->server->background->archive_busy = r->holds_archive = true;
-    r->records = arena_alloc(&r->arena, r->batch_count * sizeof *r->records);
+    memset(r->records, 0, r->batch_count * sizeof *r->records);
     submit(r, read_run, read_done);
 }
 
@@ -565,6 +573,7 @@ static void floor_run(struct store_job *j, struct store *store)
                                  .limit = FLOOR_PAGE};
 
     arena_fini(&r->arena);
+    r->room = 0;
     r->err = store->ops->list(store, &q, &r->arena, &r->page, &r->error);
 }
 
