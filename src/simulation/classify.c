@@ -214,7 +214,7 @@ static void say_attempts(const struct run *r, const struct workflow_step *ws, st
     uint32_t most = ws->call.retry.attempts + ws->call.retry.defers;
     CLEANUP(buf_fini) struct buf b = {0};
 
-    if (most < 2 || r->attempts >= most)
+    if (r->attempts > most || (r->attempts == most && !slice_is(r->end.code, "deadline")))
         return;
     buf_fmt(&b, "%.*s has %u attempts; without answers, the task's complete_by passes in number %u",
             SLICE_ARG(ws->name), most, r->attempts);

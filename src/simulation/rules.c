@@ -170,7 +170,7 @@ static struct rule_verdict check_default(const struct rule *rule, struct trial *
     for (size_t i = 0; i < t->world.count && t->state == TASK_COMPENSATED; i++) {
         const struct world_member *m = &t->world.list[i];
         struct slice found = world_without_staying(&t->world, m);
-        if (!found.ptr || json_texts_equal(found, m->before))
+        if (!found.ptr || world_values_equal(found, m->before))
             continue;
         const char *comma = b.len > 0 ? ", " : "";
         buf_fmt(&names, "%s%.*s", comma, SLICE_ARG(m->name));

@@ -9,7 +9,7 @@
 #include "simulation/classify.h"
 #include "simulation/shorten.h"
 
-enum { FINDINGS_MAX = 60, OF_ONE_RULE_MAX = 3 };
+enum { FINDINGS_MAX = 60, OF_ONE_RULE_MAX = 3, LOOKS_MAX = 10 /* of a kind */ };
 
 /* ---- findings, as words ---- */
 
@@ -177,11 +177,13 @@ static void take_finding(struct simulation *v, const struct run *r, const struct
 {
     size_t of_kind = 0;
     struct finding *f = find(v, c, &of_kind);
-    size_t most = c->kind == FINDING_RULE ? OF_ONE_RULE_MAX : FINDINGS_MAX;
+    size_t most = c->kind == FINDING_RULE                 ? OF_ONE_RULE_MAX
+                  : finding_level(c->kind) == LEVEL_WRONG ? FINDINGS_MAX
+                                                          : LOOKS_MAX;
 
     if (v->allowed & (1U << c->kind))
         return;
-    if (!f && (of_kind >= most || v->finding_count >= FINDINGS_MAX))
+    if (!f && of_kind >= most)
         return;
     if (!f && classified_is_pair(r, c->kind) && shorten_is_first_enough(v, r))
         return;

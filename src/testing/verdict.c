@@ -105,7 +105,7 @@ static void check_output(struct trial *t)
 static void differs(struct trial *t, uint32_t at, struct slice name, struct slice wanted,
                     struct slice found)
 {
-    if (!json_texts_equal(wanted, found))
+    if (!world_values_equal(wanted, found))
         trial_problem(t, at, "world.%.*s: expected %.*s, found %.*s", SLICE_ARG(name),
                       SLICE_ARG(timeline_short(&t->arena, wanted)),
                       SLICE_ARG(timeline_short(&t->arena, found)));

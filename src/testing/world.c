@@ -3,6 +3,8 @@
 
 #include "testing/world.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "definition/expression/expression.h"
@@ -82,11 +84,15 @@ struct effect_record *world_effect(struct world_state *w, struct slice key)
         return r;
     r = arena_alloc(w->arena, sizeof *r);
     r->key = arena_copy(w->arena, key);
+    r->older = w->newest;
+    w->newest = r;
     map_put(&w->effects, r->key, r);
     return r;
 }
 
 /* ---- values ---- */
+
+#define ROUNDING 1e-9 /* of sums of fractions, relative */
 
 /* What evaluating takes is freed at once: a long test has many effects on large values. */
 static enum err evaluate(const struct world_change *c, const struct json *root, struct buf *ret,
@@ -132,11 +138,16 @@ static enum err minus(struct world_state *w, struct slice a, struct slice b, str
     return ERR_OK;
 }
 
-/* from - (after - before) */
+/* from - (after - before), without the rounding of a difference where nothing else changed it */
 static enum err subtract(struct world_state *w, struct slice from, const struct changed *c,
                          struct buf *ret, struct error *e)
 {
     CLEANUP(buf_fini) struct buf added = {0};
+
+    if (slice_eq(from, c->after)) {
+        buf_slice(ret, c->before);
+        return ERR_OK;
+    }
     enum err err = minus(w, c->after, c->before, &added, e);
 
     return err == ERR_OK ? minus(w, from, buf_view(&added), ret, e) : err;
@@ -203,19 +214,20 @@ enum err world_take(struct world_state *w, struct effect_record *r, const struct
     if (!spec || spec->count == 0 || (r->took && !r->repeats) || (r->undone && !r->ignores_undo))
         return ERR_OK;
     CLEANUP(changes_fini) struct changes changes = changes_of(spec->count);
-    r->list = arena_alloc(w->arena, spec->count * sizeof *r->list);
-    r->count = spec->count;
+    struct changed *list = arena_alloc(w->arena, spec->count * sizeof *list);
     for (size_t i = 0; i < spec->count; i++) {
         struct change *c = changes_add(&changes, w, spec->list[i].name);
         *ret_at = spec->list[i].at;
         enum err err = evaluate(&spec->list[i], root, &c->json, e);
         if (err != ERR_OK)
             return err;
-        r->list[i] = (struct changed){.name = c->member->name,
-                                      .before = kept(w, c->member->json),
-                                      .after = kept(w, buf_view(&c->json))};
+        list[i] = (struct changed){.name = c->member->name,
+                                   .before = kept(w, c->member->json),
+                                   .after = kept(w, buf_view(&c->json))};
     }
     changes_apply(&changes);
+    r->list = list;
+    r->count = spec->count;
     *ret = r->took = true;
     return ERR_OK;
 }
@@ -289,9 +301,8 @@ static void restore(struct world_state *w, const struct changed *c)
 bool world_undo_by_hand(struct world_state *w, struct slice step)
 {
     bool any = false;
-    size_t at = 0;
 
-    for (struct effect_record *r = NULL; (r = map_next(&w->effects, &at));) {
+    for (struct effect_record *r = w->newest; r; r = r->older) {
         if (!slice_eq(r->step, step) || r->undone)
             continue;
         r->undone = true; /* nothing of it comes later */
@@ -358,10 +369,9 @@ static bool take_away(struct world_state *w, const struct world_member *m,
 struct slice world_without_staying(struct world_state *w, const struct world_member *m)
 {
     CLEANUP(buf_fini) struct buf value = {0};
-    size_t at = 0;
 
     buf_slice(&value, m->json);
-    for (const struct effect_record *r = NULL; (r = map_next(&w->effects, &at));) {
+    for (const struct effect_record *r = w->newest; r; r = r->older) {
         const struct changed *c = r->stays ? change_of(r, m->name) : NULL;
         if (c && !take_away(w, m, r, c, &value))
             return SLICE_NONE;
@@ -373,9 +383,8 @@ const struct effect_record *world_unclear(const struct world_state *w, const str
 {
     const struct effect_record *unclear = NULL;
     bool has_others = false;
-    size_t at = 0;
 
-    for (const struct effect_record *r = NULL; (r = map_next(&w->effects, &at));) {
+    for (const struct effect_record *r = w->newest; r; r = r->older) {
         const struct changed *c = NULL;
         for (size_t i = 0; i < r->count && r->took && !c; i++)
             c = slice_eq(r->list[i].name, m->name) ? &r->list[i] : NULL;
@@ -391,6 +400,23 @@ const struct effect_record *world_unclear(const struct world_state *w, const str
 static void collect(void *arg, struct slice piece)
 {
     buf_slice(arg, piece);
+}
+
+static double number_of(struct slice json)
+{
+    char text[64];
+
+    (void)snprintf(text, sizeof text, "%.*s", SLICE_ARG(slice_cut(json, sizeof text - 1)));
+    return strtod(text, NULL);
+}
+
+bool world_values_equal(struct slice a, struct slice b)
+{
+    if (!is_number(a) || !is_number(b))
+        return json_texts_equal(a, b);
+    double x = number_of(a);
+    double y = number_of(b);
+    return fabs(x - y) <= ROUNDING * fmax(1, fmax(fabs(x), fabs(y)));
 }
 
 bool json_texts_equal(struct slice a, struct slice b)

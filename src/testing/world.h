@@ -30,6 +30,7 @@ struct effect_record {
     bool ignores_undo;          /* it takes effect after its undo, too */
     struct slice input, output; /* of the request; NONE unless `reverse` may need them */
     const struct effect_spec *reverse;
+    struct effect_record *older; /* the one that was first requested before it */
     struct changed {
         struct slice name, before, after; /* NONE: larger than KEPT_MAX */
     } * list;
@@ -40,6 +41,7 @@ struct world_state {
     struct world_member *list;
     size_t count;
     struct map effects; /* by key */
+    struct effect_record *newest;
     struct expression *minus;
     struct arena *arena; /* the test's */
 };
@@ -75,6 +77,9 @@ struct slice world_without_staying(struct world_state *w, const struct world_mem
  * so nobody can say what it should be now. NULL: all that changed it stays. */
 const struct effect_record *world_unclear(const struct world_state *w,
                                           const struct world_member *m);
+
+/* Whether a member has this value: sums of fractions may differ by their order. */
+bool world_values_equal(struct slice a, struct slice b);
 
 /* Whether two JSON texts have equal values. */
 bool json_texts_equal(struct slice a, struct slice b);

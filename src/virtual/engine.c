@@ -47,6 +47,7 @@ struct engine {
     int64_t due_at;  /* by the parts' own account, INT64_MAX: never */
     bool is_woken;   /* something arrived since the last turn */
     bool is_stuck;
+    bool is_closing;
     /* The life of the node, if it can die: */
     struct store_ops ops; /* of the store, with a commit that asks what becomes of it */
     const struct store_ops *inner;
@@ -175,6 +176,8 @@ static void on_ask_answer(void *arg, struct ask *a)
 
     if (g->is_dying && forget_asked(g, a, true))
         return; /* a client asks again; what the node asks itself has to end */
+    if (g->is_closing)
+        return;
     (void)forget_asked(g, a, false);
     g->is_woken = true;
     asker->answered(a);
@@ -296,12 +299,15 @@ static void may_die(struct engine *g)
     g->store->ops = &g->ops;
 }
 
+/* The scheduler answers what is left, and nobody is to hear of it. */
 static void close_parts(struct engine *g)
 {
+    g->is_closing = true;
+    scheduler_free(g->scheduler);
+    g->is_closing = false;
+    supervisor_free(g->supervisor);
     intake_free(g->intake);
     notices_free(g->notices);
-    scheduler_free(g->scheduler);
-    supervisor_free(g->supervisor);
     g->scheduler = NULL;
 }
 
