@@ -609,7 +609,7 @@ VALUES = {  # for each kind of value, as --help names it: one that is right, and
     "ACTION=LIMIT": ("charge=5", "charge"), "SWITCH": ("on", "maybe"),
     "EVENTS": ("all", None), "SOURCE": ("sql", None), "TARGET": ("amqp:x", None), "N/s": ("50/s", "fast"), "AGENT": ("stock", None), "CODE": ("sold_out", None),
     "ID,...": ("o-1", None), "yes|no": ("no", "perhaps"), "VERB": ("retry", None),
-    "GROUP": ("finance", None),
+    "GROUP": ("finance", None), "MODE": ("auto", "sometimes"),
     "KEY": ("k-1", None), "EFFECT": ("none", "happened"), "ACTION": ("count", None), "SCENARIO": ("completes", "compleats"),
 }
 
@@ -674,12 +674,13 @@ class Described(WithServer):
                  "operation start": ["--workflow", "order", "--reason", "x"],
                  "schedule backfill": ["--from", VALUES["DATE"][0], "--to", VALUES["DATE"][0], "--reason", "x"],
                  "agent set": ["--calls", "5"], "signal": [], "reject": ["--comment", "x"], "archive list": ["--folder", self.s.folder],
+                 "archive get": ["--folder", self.s.folder], "archive cat": ["--folder", self.s.folder],
                  "agent check": ["true", "--action", "count", "--only", "completes"]}
         of_many = set(re.findall(r"^  (--[a-z-]+)", help_of(["operation", "start"]), re.M))
         of_many -= {"--step", "--from", "--input", "--output", "--effect", "--reason"}
         of_many -= set(re.findall(r"^  (--[a-z-]+)", help_of(["get"]), re.M))
         for verb in verbs():
-            if verb[0] in ("serve", "top", "watch", "backup", "restore", "test"):
+            if verb[0] in ("serve", "top", "watch", "backup", "restore", "test", "simulate", "eval"):
                 continue  # they stay; they have tests of their own
             text = help_of(verb)
             words = [arguments[a] for a in re.findall(r" \[?([A-Z]+)", text.splitlines()[0].split("[FLAG")[0]) if a in arguments]
