@@ -69,7 +69,7 @@ struct retirer {
     size_t batch_count;
     size_t at, end; /* of what was found: [at, end) is being dealt with */
     struct retire_record *records;
-    size_t room; /* for so many in both */
+    size_t room;     /* for so many in both */
     bool with_items; /* the record is that of one task with items */
     struct retire_items items;
     bool holds_archive; /* no other part writes there */
