@@ -271,10 +271,10 @@ void picture_add(struct picture *p, const struct picture_graph *g)
 static const char style[] =
     "<style>\n"
     ".intact-picture{--p:#fff;--i:#192024;--f:#566067;--l:#7c878d;--n:#f5f6f6;--g:#1b7742;"
-    "--gs:#e8f4ec;--m:#8c5a00;--ms:#fbf2df;--v:#7541b8;background:var(--p);"
-    "font:13px system-ui,sans-serif}\n"
+    "--gs:#e8f4ec;--m:#8c5a00;--ms:#fbf2df;--v:#7541b8;font:13px system-ui,sans-serif}\n"
     "@media (prefers-color-scheme:dark){.intact-picture{--p:#151a1d;--i:#e3e8ea;--f:#98a4ab;"
     "--l:#6c7880;--n:#1f262a;--g:#5cc587;--gs:#14291c;--m:#e5b350;--ms:#2b2210;--v:#bd97f2}}\n"
+    ".intact-picture .g{fill:var(--p)}\n"
     ".intact-picture text{fill:var(--i)}\n"
     ".intact-picture .h{font-size:15px;font-weight:600}\n"
     ".intact-picture .n{font-weight:600}\n"
@@ -332,8 +332,14 @@ void picture_write(const struct picture *p, struct slice title, struct buf *b)
             "width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\">\n<title>",
             width, height, width, height);
     xml_text(b, title);
-    buf_str(b, "</title>\n");
+    buf_str(b, "</title>\n<desc>The steps of the workflow in layers by their order, and the undos "
+               "beside them, from the last one back to the first.");
+    if (p->has_marks)
+        buf_str(
+            b, " A solid border means that all of it was reached, a dashed one that it never was.");
+    buf_str(b, "</desc>\n");
     buf_str(b, style);
+    buf_fmt(b, "<rect class=\"g\" width=\"%d\" height=\"%d\" fill=\"white\"/>\n", width, height);
     buf_slice(b, buf_view(&p->body));
     if (p->has_marks)
         write_legend(b, p->height + FOOT);

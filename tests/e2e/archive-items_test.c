@@ -183,7 +183,7 @@ static void expect_items(const char *id, int count)
     (void)snprintf(words, sizeof words, "get %s --items", id);
     CHECK(run(&out, words) == 0, "%s", id);
     for (const char *line = out.ptr; *line; line = strchr(line, '\n') + 1, n++) {
-        char name[40];
+        char name[60];
         (void)snprintf(name, sizeof name, "{\"name\":\"pack.%d\",\"item\":%d,", n, n);
         CHECK(strncmp(line, name, strlen(name)) == 0, "item %d: %.200s", n, line);
     }

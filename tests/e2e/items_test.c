@@ -341,20 +341,28 @@ static void operators_reach_items_at_rest(void **state)
     EXPECT_TEXT(&r, "entries.0.step", "pack.0");
 }
 
-/* The token of the request with that idempotency key; the caller frees it. */
-static char *token_for(const struct reply *r, const char *key)
+/* Asks for at most `max` requests until those with the keys have come, perhaps in several answers;
+ * -> their tokens, which the caller frees. */
+static void take(int max, const char *const *keys, char **ret_tokens, int count)
 {
+    REPLY r = {0};
     char path[60];
+    int64_t until = steady_ms() + PATIENCE_MS;
 
-    for (int i = 0; i < 7; i++) {
-        (void)snprintf(path, sizeof path, "requests.%d.idempotency_key", i);
-        if (!at(r, path) || strcmp(text_at(r, path), key) != 0)
-            continue;
-        (void)snprintf(path, sizeof path, "requests.%d.token", i);
-        return strdup(text_at(r, path));
+    for (int found = 0; found < count;) {
+        CHECK(steady_ms() < until, "%d of %d requests, with %s, did not come", found, count, *keys);
+        post(&node, &r, "/v1/agents/s/work", "{\"instance\": \"i\", \"max\": %d, \"wait\": \"5s\"}",
+             max);
+        EXPECT(&r, 200);
+        for (int i = 0; i < max * count; i++) {
+            (void)snprintf(path, sizeof path, "requests.%d.idempotency_key", i / count);
+            if (!at(&r, path) || strcmp(text_at(&r, path), keys[i % count]) != 0)
+                continue;
+            (void)snprintf(path, sizeof path, "requests.%d.token", i / count);
+            ret_tokens[i % count] = strdup(text_at(&r, path));
+            found++;
+        }
     }
-    CHECK(false, "no request has the key %s", key);
-    return NULL;
 }
 
 /* One call stops the task, brings a result again for an item at rest, whose row has to be read, and
@@ -362,6 +370,7 @@ static char *token_for(const struct reply *r, const char *key)
 static void a_task_that_stops_while_a_row_is_read_starts_nothing(void **state)
 {
     REPLY r = {0};
+    char *t[3];
     (void)state;
 
     (void)define(&node, "beside",
@@ -370,19 +379,15 @@ static void a_task_that_stops_while_a_row_is_read_starts_nothing(void **state)
                       " \"undo\": \"none\", \"on_failure\": \"hold\", \"input\": null,"
                       " \"retry\": {\"attempts\": 1}}]");
     order_lines("beside", "i-18", 6, -1);
-    post(&node, &r, "/v1/agents/s/work", "{\"instance\": \"i\", \"max\": 3, \"wait\": \"5s\"}");
-    EXPECT(&r, 200);
-    char *other = token_for(&r, "i-18/other");
-    char *first = token_for(&r, "i-18/pack.0");
-    char *second = token_for(&r, "i-18/pack.1");
-    hand_in(&node, "s", "i", first, "\"output\": {\"id\": 0}", "accepted");
-    hand_in(&node, "s", "i", second, "\"output\": {\"id\": 1}", "accepted");
+    take(3, (const char *[]){"i-18/other", "i-18/pack.0", "i-18/pack.1"}, t, 3);
+    hand_in(&node, "s", "i", t[1], "\"output\": {\"id\": 0}", "accepted");
+    hand_in(&node, "s", "i", t[2], "\"output\": {\"id\": 1}", "accepted");
     post(
         &node, &r, "/v1/agents/s/work",
         "{\"instance\": \"i\", \"max\": 5, \"results\": [{\"token\": \"%s\", \"error\": {\"code\": "
         "\"no\", \"message\": \"no\", \"retryable\": false, \"effect\": \"none\"}}, {\"token\": "
         "\"%s\", \"output\": {\"id\": 0}}]}",
-        other, first);
+        t[0], t[1]);
     EXPECT(&r, 200);
     CHECK(raw_is(&r, "requests", "[]"), "a task in error starts nothing");
     wait_for_state(&node, "i-18", "error");
@@ -390,9 +395,8 @@ static void a_task_that_stops_while_a_row_is_read_starts_nothing(void **state)
     serve_until(ledger_new(), "i-18", "processed");
     task_of(&node, &r, "i-18");
     assert_int_equal(int_at(&r, "steps.0.items.completed"), 6);
-    free(other);
-    free(first);
-    free(second);
+    for (int i = 0; i < 3; i++)
+        free(t[i]);
 }
 
 /* Nothing is taken twice under two keys, and all that was taken is put back. */
@@ -673,16 +677,15 @@ static void what_cannot_be_read_is_read_again(void **state)
 static void a_result_for_an_unreadable_item_is_not_lost(void **state)
 {
     REPLY r = {0};
+    char *t[2];
     char path[300];
     (void)state;
 
     if (store_is_postgres())
         return;
     order_lines("wide", "i-26", 7, -1);
-    post(&node, &r, "/v1/agents/s/work", "{\"instance\": \"i\", \"max\": 7, \"wait\": \"5s\"}");
-    char *last = token_for(&r, "i-26/pack.5");
-    char *other = token_for(&r, "i-26/pack.6");
-    hand_in(&node, "s", "i", last, "\"output\": {\"id\": 5}", "accepted");
+    take(7, (const char *[]){"i-26/pack.5", "i-26/pack.6"}, t, 2);
+    hand_in(&node, "s", "i", t[0], "\"output\": {\"id\": 5}", "accepted");
     char *doc = read_item("i-26");
     node_stop(&node);
     write_item("i-26", "{}");
@@ -690,12 +693,12 @@ static void a_result_for_an_unreadable_item_is_not_lost(void **state)
     post(&node, &r, "/v1/agents/s/work",
          "{\"instance\": \"i\", \"max\": 0, \"results\": [{\"token\": \"%s\", \"output\": 5}, "
          "{\"token\": \"%s\", \"output\": 6}]}",
-         last, other);
+         t[0], t[1]);
     EXPECT(&r, 200);
-    EXPECT_TEXT(&r, "outcomes.0.token", other);
+    EXPECT_TEXT(&r, "outcomes.0.token", t[1]);
     EXPECT_TEXT(&r, "outcomes.0.status", "accepted");
     CHECK(!at(&r, "outcomes.1"), "it has an outcome");
-    (void)snprintf(path, sizeof path, "/v1/attempts/%s", last);
+    (void)snprintf(path, sizeof path, "/v1/attempts/%s", t[0]);
     post(&node, &r, path, "{\"output\": 5}");
     expect_problem(&r, 503, "busy");
     post(&node, &r, "/v1/tasks/i-26/skip", "{\"step\": \"pack.5\", \"reason\": \"test\"}");
@@ -703,11 +706,11 @@ static void a_result_for_an_unreadable_item_is_not_lost(void **state)
     node_stop(&node);
     write_item("i-26", doc);
     node_start(&node, flags);
-    hand_in(&node, "s", "i", last, "\"output\": {\"id\": 5}", "repeated");
+    hand_in(&node, "s", "i", t[0], "\"output\": {\"id\": 5}", "repeated");
     post(&node, &r, "/v1/tasks/i-26/cancel", "{\"reason\": \"test\"}");
     serve_until(ledger_new(), "i-26", "compensated");
-    free(last);
-    free(other);
+    free(t[0]);
+    free(t[1]);
     free(doc);
 }
 

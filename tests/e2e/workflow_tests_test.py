@@ -572,7 +572,7 @@ class Pictures(Case):
         self.write("t.test.yaml", HEAD + "- {name: one, input: {n: 1}, expect: {state: processed}}\n")
         tree, _ = self.drawn()
         for element in tree.iter():
-            self.assertIn(element.tag.replace(SVG, ""), ("svg", "title", "style", "defs", "marker", "path", "g", "text", "rect", "circle"))
+            self.assertIn(element.tag.replace(SVG, ""), ("svg", "title", "desc", "style", "defs", "marker", "path", "g", "text", "rect", "circle"))
             for name, value in element.attrib.items():
                 self.assertFalse(name.startswith("on") or "href" in name or "//" in value, (name, value))
         style = tree.find(SVG + "style").text
