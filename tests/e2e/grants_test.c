@@ -64,7 +64,7 @@ static int cancel_as(const struct node *n, const char *id)
 /* All ways to look at one task, and to wait for it. None tells whether it is there. */
 static void sees(const struct node *n, const char *id, bool may)
 {
-    static const char *const ways[] = {"", "?wait=1ms", "/why", "/events"};
+    static const char *const ways[] = {"", "?wait=1ms", "/why", "/events", "/signals"};
     REPLY there = {0};
     REPLY nowhere = {0};
     char path[60];
@@ -318,6 +318,45 @@ static void some_workflows_are_all_there_is(void **state)
     expect_problem(&r, 403, "forbidden");
 }
 
+static bool validated_has(const struct node *n, const char *definition, const char *text)
+{
+    REPLY r = {0};
+
+    post(n, &r, "/v1/validate", "%s", definition);
+    EXPECT(&r, 200);
+    return memmem(r.body.ptr, r.body.len, text, strlen(text));
+}
+
+#define PIVOT                                                                         \
+    "\"steps\": [{\"name\": \"p\", \"agent\": \"ag\", \"action\": \"x\", \"pivot\": " \
+    "true}]"
+#define CHILD(name) \
+    "\"steps\": [{\"name\": \"c\", \"task\": {\"workflow\": \"" name "\"}, \"undo\": \"none\"}]"
+#define MINE(steps)  "{\"intact\": 1, \"workflow\": \"shop-mine\", " steps "}"
+#define OTHER(steps) "{\"intact\": 1, \"workflow\": \"bank-child\", " steps "}"
+
+/* A definition that is validated may name any workflow. */
+static void validating_tells_nothing_of_other_workflows(void **state)
+{
+    static const char *const roles[] = {"\"submit:shop-*\"", "\"read:shop-*\""};
+    (void)state;
+
+    define(&node, "bank-child", STEPS);
+    define(&node, "bank-pivot", PIVOT);
+    define(&node, "bank-parent", CHILD("bank-child"));
+    define(&node, "shop-pivot", PIVOT);
+    for (size_t i = 0; i < COUNT_OF(roles); i++) {
+        const struct node some = token_of(i ? "reads" : "submits", roles[i]);
+        CHECK(validated_has(&some, MINE(CHILD("bank-child")), "\\\"bank-child\\\" that is stored"),
+              "as if it were not there");
+        CHECK(!validated_has(&some, MINE(CHILD("bank-pivot")), "has a pivot"), "nor what is in it");
+        CHECK(!validated_has(&some, OTHER(PIVOT), "bank-parent"), "nor who starts it");
+        CHECK(validated_has(&some, MINE(CHILD("shop-pivot")), "has a pivot"), "but of its own");
+    }
+    CHECK(validated_has(&node, OTHER(PIVOT), "bank-parent -> bank-child"), "the admin reads all");
+    CHECK(!validated_has(&node, MINE(CHILD("bank-child")), "that is stored"), "it is");
+}
+
 /* Its first step fails for good, and it stops in error. */
 static void fail_as(const struct node *n, const char *id, const char *message)
 {
@@ -377,6 +416,7 @@ int main(int argc, char **argv)
         ON(an_owner_is_stored),
         BEFORE(a_task_of_nobody_takes_the_role_read),
         ON(some_workflows_are_all_there_is),
+        ON(validating_tells_nothing_of_other_workflows),
         ON(an_alert_tells_nothing_of_the_tasks_of_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
