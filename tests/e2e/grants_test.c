@@ -6,6 +6,8 @@
 #include <sqlite3.h>
 #include <stdlib.h>
 
+#include "sse.h"
+
 static struct node node;
 
 #define STEPS                                                                                  \
@@ -318,6 +320,41 @@ static void some_workflows_are_all_there_is(void **state)
     expect_problem(&r, 403, "forbidden");
 }
 
+/* The next event is of that task, whatever happened to others before. */
+static void next_is(struct sse *s, const char *id)
+{
+    SSE_EVENT e = {0};
+
+    CHECK(sse_next(s, &e), "the stream has ended");
+    EXPECT_TEXT(&e.data, "id", id);
+}
+
+static void a_stream_tells_of_readable_workflows_alone(void **state)
+{
+    static const char *const paths[] = {"/v1/events", "/v1/events?state=pending",
+                                        "/v1/events?per_second=1000"};
+    const struct node some = token_of("some", "\"read:shop-*\"");
+    struct sse streams[COUNT_OF(paths)] = {{0}};
+    (void)state;
+
+    define(&node, "shop-a", STEPS);
+    define(&node, "bank", STEPS);
+    for (size_t i = 0; i < COUNT_OF(paths); i++) {
+        sse_open(&some, &streams[i], paths[i], NULL);
+        sse_head(&streams[i]);
+        CHECK(streams[i].status == 200, "%s: %d", paths[i], streams[i].status);
+    }
+    CHECK(submit_as(&node, "bank", "k-1", "") == 201, "bank");
+    CHECK(submit_as(&node, "shop-a", "a-1", "") == 201, "shop-a");
+    CHECK(submit_as(&node, "bank", "k-2", "") == 201, "bank");
+    CHECK(submit_as(&node, "shop-a", "a-2", "") == 201, "shop-a");
+    for (size_t i = 0; i < COUNT_OF(paths); i++) {
+        next_is(&streams[i], "a-1");
+        next_is(&streams[i], "a-2");
+        sse_fini(&streams[i]);
+    }
+}
+
 static bool validated_has(const struct node *n, const char *definition, const char *text)
 {
     REPLY r = {0};
@@ -416,6 +453,7 @@ int main(int argc, char **argv)
         ON(an_owner_is_stored),
         BEFORE(a_task_of_nobody_takes_the_role_read),
         ON(some_workflows_are_all_there_is),
+        ON(a_stream_tells_of_readable_workflows_alone),
         ON(validating_tells_nothing_of_other_workflows),
         ON(an_alert_tells_nothing_of_the_tasks_of_others),
     };
