@@ -114,6 +114,41 @@ static void a_submitter_has_its_own_tasks_alone(void **state)
     expect_problem(&r, 403, "forbidden");
 }
 
+static int signal_as(const struct node *n, const char *id)
+{
+    REPLY r = {0};
+    char path[60];
+
+    (void)snprintf(path, sizeof path, "/v1/tasks/%s/signals/go", id);
+    post(n, &r, path, "5");
+    return r.status;
+}
+
+static int items_as(const struct node *n, const char *id)
+{
+    REPLY r = {0};
+
+    get(n, &r, "/v1/tasks/%s/items?step=a", id);
+    return r.status;
+}
+
+/* Whoever may see the task is told that its step has no items, and that no step takes the signal.
+ */
+static void items_and_signals_of_others_are_not_there(void **state)
+{
+    const struct node shop = token_of("shop", "\"submit\"");
+    const struct node other = token_of("other", "\"submit\"");
+    const struct node mixed = token_of("mixed", "\"submit\", \"read\"");
+    (void)state;
+
+    CHECK(submit_as(&shop, "held", "g-1", "") == 201, "its own");
+    CHECK(items_as(&shop, "g-1") == 422 && items_as(&mixed, "g-1") == 422, "it is seen");
+    CHECK(items_as(&other, "g-1") == 404 && items_as(&other, "nowhere") == 404, "another's");
+    CHECK(signal_as(&shop, "g-1") == 422, "its own");
+    CHECK(signal_as(&mixed, "g-1") == 403, "it may see it, and no more");
+    CHECK(signal_as(&other, "g-1") == 404 && signal_as(&other, "nowhere") == 404, "another's");
+}
+
 static void a_submission_is_repeated_by_its_own_token(void **state)
 {
     const struct node shop = token_of("shop", "\"submit\"");
@@ -447,6 +482,7 @@ int main(int argc, char **argv)
     kit_program(argc, argv);
     const struct CMUnitTest tests[] = {
         ON(a_submitter_has_its_own_tasks_alone),
+        ON(items_and_signals_of_others_are_not_there),
         ON(a_submission_is_repeated_by_its_own_token),
         ON(who_lacks_a_scope_is_logged),
         ON(what_cannot_be_read_is_hidden_as_well),
