@@ -505,22 +505,22 @@ static void a_crowd_is_told_everything_in_its_order(void **state)
     char id[20];
     (void)state;
 
-    (void)define(&node, "crowd", "\"steps\": [" STEP("a", "crowd") "]");
+    (void)define(&node, "heard", "\"steps\": [" STEP("a", "heard") "]");
     make_token(&node, "crowd-a", one_role, NULL, token[0]);
     make_token(&node, "crowd-b", one_role, NULL, token[1]);
     for (int i = 0; i < CROWD; i++) {
         const struct node by = as(&node, token[i % 2]);
-        sse_open(&by, &crowd[i], "/v1/events?workflow=crowd&state=pending", NULL);
+        sse_open(&by, &crowd[i], "/v1/events?workflow=heard&state=pending", NULL);
         sse_head(&crowd[i]);
     }
     for (int i = 0; i < CROWD_TASKS; i++) {
-        (void)snprintf(id, sizeof id, "crowd-%d", i);
-        submit(&node, "crowd", id);
+        (void)snprintf(id, sizeof id, "heard-%d", i);
+        submit(&node, "heard", id);
     }
     for (int i = 0; i < CROWD; i++) {
         for (int k = 0; k < CROWD_TASKS; k++) {
             SSE_EVENT e = {0};
-            (void)snprintf(id, sizeof id, "crowd-%d", k);
+            (void)snprintf(id, sizeof id, "heard-%d", k);
             CHECK(sse_next(&crowd[i], &e), "stream %d has ended", i);
             EXPECT_TEXT(&e.data, "id", id);
         }
