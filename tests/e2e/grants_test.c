@@ -474,6 +474,19 @@ static void an_alert_tells_nothing_of_the_tasks_of_others(void **state)
     CHECK(!why_has(&one, "ours", "Smith") && !why_has(&one, "ours", "theirs"), "of another task");
 }
 
+static void why_names_no_holder_of_another(void **state)
+{
+    const struct node shop = token_of("shop", "\"submit\"");
+    const struct node other = token_of("other", "\"submit\"");
+    (void)state;
+
+    define(&node, "locked", "\"lock\": {\"key\": \"k\"}, " STEPS);
+    CHECK(submit_as(&shop, "locked", "the-holder", "") == 201, "it gets the lock");
+    CHECK(submit_as(&other, "locked", "waits", "") == 201, "it waits");
+    WAIT_FOR(why_has(&node, "waits", "the-holder"), "the admin is told who holds it");
+    CHECK(why_has(&other, "waits", "lock") && !why_has(&other, "waits", "the-holder"), "who");
+}
+
 #define ON(f)     cmocka_unit_test_setup_teardown(f, start, node_end)
 #define BEFORE(f) cmocka_unit_test_setup_teardown(f, start_without_workflows, node_end)
 
@@ -492,6 +505,7 @@ int main(int argc, char **argv)
         ON(a_stream_tells_of_readable_workflows_alone),
         ON(validating_tells_nothing_of_other_workflows),
         ON(an_alert_tells_nothing_of_the_tasks_of_others),
+        ON(why_names_no_holder_of_another),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
