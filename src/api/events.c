@@ -18,8 +18,10 @@
 #include "node/access.h"
 #include "node/door.h"
 #include "node/exchange.h"
+#include "node/fair.h"
 #include "node/node.h"
 #include "node/part.h"
+#include "node/pressure.h"
 #include "node/sessions.h"
 #include "node/strict.h"
 #include "node/task_json.h"
@@ -219,8 +221,6 @@ static bool has_streams(const struct events *ev)
     return ev->stats.listeners_all + ev->stats.listeners_task > 0;
 }
 
-static void pump_all(struct events *ev);
-
 /* So that proxies, clients and we ourselves notice a connection that is dead. */
 static void keep_alive(struct events *ev)
 {
@@ -253,7 +253,7 @@ static void timer_fired(uv_timer_t *t)
 
     ev->behind = false;
     if (behind) {
-        pump_all(ev);
+        ev->fresh = true; /* the turn after this writes to them */
         watches_catch_up(ev);
     }
     if (server_steady(NULL) >= ev->keep_alive_at) {
@@ -468,13 +468,75 @@ static void pump_all(struct events *ev)
     }
 }
 
+/* The first stream comes last. Returns until when its account rests instead; 0: it was written
+ * to, or needs nothing. */
+static uint64_t pump_first(struct events *ev, uint64_t now_ns)
+{
+    struct link *first = ev->all.next;
+    struct stream *st = CONTAINER_OF(first, struct stream, link);
+    void *account = st->x.http->account; /* it outlives the stream */
+
+    link_remove(first);
+    list_push(&ev->all, first);
+    if (st->next == ev->next && !st->skipped)
+        return 0;
+    uint64_t until_ns = account ? account_rests_until(ev->server, account, now_ns) : 0;
+    if (until_ns != 0)
+        return until_ns;
+    pump(st);
+    uint64_t done_ns = uv_hrtime();
+    if (account)
+        account_worked(ev->server, account, done_ns, done_ns - now_ns);
+    return 0;
+}
+
+/* Visits streams until all had their turn, or this slice is over. */
+static void pump_some(struct events *ev)
+{
+    uint64_t now_ns = uv_hrtime();
+    uint64_t end_ns = now_ns + FAIR_SLICE_NS;
+
+    while (ev->unvisited > 0 && !list_empty(&ev->all) && now_ns < end_ns) {
+        ev->unvisited--;
+        uint64_t until_ns = pump_first(ev, now_ns);
+        if (until_ns != 0 && until_ns < ev->rest_ns)
+            ev->rest_ns = until_ns;
+        now_ns = uv_hrtime();
+    }
+    if (list_empty(&ev->all))
+        ev->unvisited = 0;
+}
+
+static void visit_all(struct events *ev)
+{
+    ev->unvisited = ev->stats.listeners_all;
+    ev->rest_ns = UINT64_MAX;
+}
+
+/* Thousands of streams take longer than others may wait: each round writes to some. Those whose
+ * accounts rest are visited again. */
 static int64_t events_turn(struct server *sv)
 {
     struct events *ev = sv->api->events;
 
     if (ev->fresh)
-        pump_all(ev);
+        visit_all(ev);
+    ev->fresh = false;
+    if (ev->unvisited == 0)
+        return 0;
+    pump_some(ev);
+    if (ev->unvisited > 0 || ev->rest_ns == UINT64_MAX)
+        return 0;
+    if (ev->rest_ns <= uv_hrtime())
+        visit_all(ev);
+    else
+        events_fall_behind(ev);
     return 0;
+}
+
+static bool events_go_on(const struct server *sv)
+{
+    return sv->api->events->unvisited > 0;
 }
 
 /* ---- GET /v1/events ---- */
@@ -631,6 +693,7 @@ const struct part events_part = {
     .name = "events",
     .open = events_open,
     .turn = events_turn,
+    .goes_on = events_go_on,
     .drain = events_drain,
     .close = events_close,
     .free = events_free,

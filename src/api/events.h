@@ -99,7 +99,9 @@ struct events {
     bool fresh;  /* there are events that were not written to all */
     bool behind; /* some reader was too slow */
     int64_t keep_alive_at;
-    struct link all;       /* of struct stream */
+    struct link all;  /* of struct stream, in the order of their turns */
+    size_t unvisited; /* of them, in this round */
+    uint64_t rest_ns; /* uv_hrtime: when the first account ends its rest; UINT64_MAX: none rests */
     struct map watches;    /* of struct watch, by task id */
     struct map sessions;   /* of struct listening_session, by hash */
     uv_idle_t idle;        /* active while `unwritten` is not empty, and ... */

@@ -52,25 +52,57 @@ static void answer_mistakes(struct http_request *r, enum err err, const struct m
     http_answer(r, status, "application/problem+json", buf_view(&b), NULL);
 }
 
-/* What is stored so far may not fit to it: other definitions may follow. */
-static void warn_of_families(struct server *sv, struct compiled *c)
+/* The definitions that the client may read. */
+struct readable {
+    struct registry *registry;
+    const struct grant *grant;
+};
+
+static const struct definition *newest_readable(void *arg, struct slice workflow)
+{
+    const struct readable *of = arg;
+
+    return grant_reads_definition(of->grant, workflow) ? registry_newest(of->registry, workflow)
+                                                       : NULL;
+}
+
+static size_t readable_parents(const struct readable *of, struct arena *a,
+                               const struct definition ***ret)
+{
+    size_t count = registry_parents(of->registry, a, ret);
+    size_t kept = 0;
+
+    for (size_t i = 0; i < count; i++)
+        if (grant_reads_definition(of->grant, (*ret)[i]->workflow.name))
+            (*ret)[kept++] = (*ret)[i];
+    return kept;
+}
+
+/* What is stored so far may not fit to it: other definitions may follow. To a client that may not
+ * read all definitions, the others are not there. */
+static void warn_of_families(struct server *sv, const struct bearer *b, struct compiled *c)
 {
     CLEANUP(arena_fini) struct arena a = {0};
-    const struct family_source source = {registry_newest, &sv->workflows, true};
+    struct readable of = {&sv->workflows, grant_new(b, &a)};
+    const struct family_source source = {newest_readable, &of, true};
     const struct definition **parents = NULL;
+    size_t looks = FAMILY_LOOKS_MAX;
 
     if (c->err != ERR_OK)
         return;
-    size_t count = registry_parents(&sv->workflows, &a, &parents);
-    family_warn(c->definition, &source, c->warnings);
-    family_warn_parents(c->definition, &source, parents, count, c->warnings);
+    size_t count = readable_parents(&of, &a, &parents);
+    family_warn(c->definition, &source, &looks, c->warnings);
+    family_warn_parents(c->definition, &source, parents, count, &looks, c->warnings);
 }
 
 static void validated(struct server *sv, struct http_request *r, struct compiled *c)
 {
     CLEANUP(buf_fini) struct buf b = {0};
+    const struct bearer *bearer = caller_recheck(sv, r);
 
-    warn_of_families(sv, c);
+    if (!bearer)
+        return;
+    warn_of_families(sv, bearer, c);
     if (c->err != ERR_OK) {
         answer_mistakes(r, c->err, c->mistakes, c->warnings);
         return;
@@ -298,8 +330,11 @@ static void put_compiled(struct server *sv, struct http_request *r, struct compi
 {
     bool is_named = http_segment_count(r) > 2;
     struct slice name = http_segment(r, 2);
+    const struct bearer *bearer = caller_recheck(sv, r);
 
-    warn_of_families(sv, c);
+    if (!bearer)
+        return;
+    warn_of_families(sv, bearer, c);
     if (c->err != ERR_OK)
         answer_mistakes(r, c->err, c->mistakes, c->warnings);
     else if (is_named && !slice_eq(name, c->definition->workflow.name))

@@ -49,13 +49,31 @@ static void report_lost(const struct buf *line, size_t time_len)
     write_out(&b);
 }
 
-/* Makes one line without terminal control: replaces control characters, U+0080 to U+009F, and bytes
- * that are not valid UTF-8 and might be taken for one of these. */
+/* The bytes of a character that reverses the order of a line or is invisible: U+200B to U+200F,
+ * U+2028 to U+202E, U+2060 to U+206F, U+061C, U+FEFF; 0: it is none. */
+static size_t misleads(const unsigned char *p)
+{
+    if (*p == 0xe2 && p[1] == 0x80)
+        return (p[2] >= 0x8b && p[2] <= 0x8f) || (p[2] >= 0xa8 && p[2] <= 0xae) ? 3 : 0;
+    if (*p == 0xe2 && p[1] == 0x81)
+        return p[2] >= 0xa0 && p[2] <= 0xaf ? 3 : 0;
+    if (*p == 0xef && p[1] == 0xbb)
+        return p[2] == 0xbf ? 3 : 0;
+    return *p == 0xd8 && p[1] == 0x9c ? 2 : 0;
+}
+
+/* Makes one line without terminal control: replaces control characters, U+0080 to U+009F, what
+ * misleads the reader, and bytes that are not valid UTF-8 and might be taken for one of these. */
 static void clean(char *text)
 {
     size_t follow = 0; /* continuation bytes expected */
 
     for (unsigned char *p = (unsigned char *)text; *p; p++) {
+        size_t len = misleads(p);
+        if (len > 0)
+            follow = 0; /* so its last byte is replaced, too */
+        for (; len > 1; len--)
+            *p++ = ' ';
         bool follows = (*p & 0xc0) == 0x80;
         bool is_order = *p < ' ' || *p == 0x7f || (follows && follow == 0);
         if (*p == 0xc2 && p[1] >= 0x80 && p[1] <= 0x9f) {

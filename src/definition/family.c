@@ -28,6 +28,7 @@ struct walk {
     struct member *first, *last;
     const struct member *path[FAMILY_LEVELS_MAX]; /* from the root */
     uint32_t depth;                               /* the last one's place in it */
+    size_t *looks; /* steps that may still be looked at; NULL: all of them */
     struct family_fault *fault;
 };
 
@@ -196,13 +197,24 @@ static void begin(struct walk *w, struct member *m)
     m->levels = 1;
 }
 
+/* False: the walk ends here, and nothing is known of what is behind. */
+static bool may_look(struct walk *w)
+{
+    if (!w->looks)
+        return true;
+    if (*w->looks == 0)
+        return false;
+    --*w->looks;
+    return true;
+}
+
 static bool look_into(struct walk *w, struct member *m)
 {
     const struct workflow *wf = &m->definition->workflow;
     bool ok = true;
 
     begin(w, m);
-    for (uint16_t i = 0; ok && wf->child_step_count > 0 && i < wf->step_count; i++)
+    for (uint16_t i = 0; ok && wf->child_step_count > 0 && i < wf->step_count && may_look(w); i++)
         if (wf->steps[i].child.workflow.ptr)
             ok = look_at(w, m, &wf->steps[i]);
     m->is_open = false;
@@ -212,7 +224,7 @@ static bool look_into(struct walk *w, struct member *m)
 /* The next step of the root, from *i on, with which something is wrong. */
 static bool next_fault(struct walk *w, const struct workflow *wf, uint16_t *i)
 {
-    for (; *i < wf->step_count; ++*i) {
+    for (; *i < wf->step_count && may_look(w); ++*i) {
         if (!wf->steps[*i].child.workflow.ptr)
             continue;
         w->fault->path[0] = 0;
@@ -224,9 +236,9 @@ static bool next_fault(struct walk *w, const struct workflow *wf, uint16_t *i)
 }
 
 static struct walk walk_begin(const struct definition *root, const struct family_source *source,
-                              struct family_fault *fault)
+                              size_t *looks, struct family_fault *fault)
 {
-    struct walk w = {.source = source, .fault = fault};
+    struct walk w = {.source = source, .looks = looks, .fault = fault};
 
     begin(&w, add_member(&w, root->workflow.name, root));
     w.count = 0;
@@ -254,7 +266,7 @@ enum err family_resolve(const struct definition *root, const struct family_sourc
     *ret = SLICE_NONE;
     if (root->workflow.child_step_count == 0)
         return ERR_OK;
-    struct walk w = walk_begin(root, source, fault);
+    struct walk w = walk_begin(root, source, NULL, fault);
     bool ok = !next_fault(&w, &root->workflow, &i);
     if (ok)
         *ret = family_write(&w, a);
@@ -264,7 +276,7 @@ enum err family_resolve(const struct definition *root, const struct family_sourc
 
 /* ---- warnings ---- */
 
-void family_warn(const struct definition *root, const struct family_source *source,
+void family_warn(const struct definition *root, const struct family_source *source, size_t *looks,
                  struct mistakes *warnings)
 {
     const struct workflow *wf = &root->workflow;
@@ -273,7 +285,7 @@ void family_warn(const struct definition *root, const struct family_source *sour
 
     if (wf->child_step_count == 0)
         return;
-    struct walk w = walk_begin(root, source, &fault);
+    struct walk w = walk_begin(root, source, looks, &fault);
     for (uint16_t i = 0; next_fault(&w, wf, &i); i++) {
         struct path steps = {NULL, SLICE("steps"), 0};
         struct path step = {&steps, SLICE_NONE, i};
@@ -300,17 +312,24 @@ static const struct definition *newest_of_changed(void *arg, struct slice workfl
                : c->source->newest(c->source->arg, workflow);
 }
 
-static bool is_whole(const struct definition *d, const struct family_source *source,
+/* What a walk costs besides its steps. */
+enum { LOOKS_OF_WALK = 50 };
+
+/* True also if there were too few looks left to know. */
+static bool is_whole(const struct definition *d, const struct family_source *source, size_t *looks,
                      struct family_fault *fault)
 {
-    CLEANUP(arena_fini) struct arena a = {0};
-    struct slice family;
+    uint16_t i = 0;
 
-    return family_resolve(d, source, &a, &family, fault) == ERR_OK;
+    *looks -= *looks < LOOKS_OF_WALK ? *looks : LOOKS_OF_WALK;
+    struct walk w = walk_begin(d, source, looks, fault);
+    bool ok = !next_fault(&w, &d->workflow, &i);
+    walk_fini(&w);
+    return ok;
 }
 
 void family_warn_parents(const struct definition *newer, const struct family_source *source,
-                         const struct definition *const *stored, size_t count,
+                         const struct definition *const *stored, size_t count, size_t *looks,
                          struct mistakes *warnings)
 {
     const struct workflow *wf = &newer->workflow;
@@ -323,9 +342,10 @@ void family_warn_parents(const struct definition *newer, const struct family_sou
 
     if (wf->child_step_count == 0 && !newer->has_pivot && !wf->lock.name.ptr)
         return; /* it suits everybody */
-    for (size_t i = 0; i < count; i++)
-        if (!slice_eq(stored[i]->workflow.name, wf->name) && !is_whole(stored[i], &then, &fault)
-            && is_whole(stored[i], source, &before))
+    for (size_t i = 0; i<count && * looks> 0; i++)
+        if (!slice_eq(stored[i]->workflow.name, wf->name)
+            && !is_whole(stored[i], &then, looks, &fault)
+            && is_whole(stored[i], source, looks, &before) && *looks > 0)
             warn_at(&r, &at, newer->name_at, slice_of(fault.path), "%s", fault.expected);
     mistakes_sort(warnings);
 }

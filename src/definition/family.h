@@ -15,6 +15,9 @@ enum {
     FAMILY_WORKFLOWS_MAX = 100, /* besides the root's: each of its tasks has all their versions */
     FAMILY_PATH_SIZE = 100,     /* of a mistake, with its NUL ... */
     FAMILY_EXPECTED_SIZE = 240, /* ... and of what was expected */
+    /* Steps that are looked at for the warnings about one definition: some milliseconds of the
+     * event loop, however many workflows are stored. */
+    FAMILY_LOOKS_MAX = 50000,
 };
 
 /* Where definitions come from. */
@@ -50,14 +53,16 @@ enum err family_resolve(const struct definition *root, const struct family_sourc
                         struct arena *a, struct slice *ret, struct family_fault *fault) MUST_USE;
 
 /* Adds what is wrong with the family to the warnings about its definition, for each step that
- * starts a child: a workflow may be stored before those of its children. */
-void family_warn(const struct definition *root, const struct family_source *source,
+ * starts a child: a workflow may be stored before those of its children. Subtracts the steps that
+ * it looks at from *looks, and ends when none are left: submissions are checked in any case. */
+void family_warn(const struct definition *root, const struct family_source *source, size_t *looks,
                  struct mistakes *warnings);
 
 /* Adds a warning for each workflow that could start children so far and could not with this one as
- * the newest of its name: found among `stored`, the newest versions of `count` workflows. */
+ * the newest of its name: found among `stored`, the newest versions of `count` workflows, as far
+ * as the looks last. */
 void family_warn_parents(const struct definition *newer, const struct family_source *source,
-                         const struct definition *const *stored, size_t count,
+                         const struct definition *const *stored, size_t count, size_t *looks,
                          struct mistakes *warnings);
 
 /* The version of a workflow in a family; 0: it is not in it. */

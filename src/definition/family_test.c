@@ -37,6 +37,7 @@ static const struct definition *newest(void *arg, struct slice workflow)
     return found;
 }
 
+static size_t looks = FAMILY_LOOKS_MAX; /* more than any test but one needs */
 static const struct family_source with_submitter = {newest, NULL, true};
 static const struct family_source without_submitter = {newest, NULL, false};
 
@@ -65,6 +66,7 @@ static int forget(void **state)
     for (size_t i = 0; i < stored.count; i++)
         definition_free(stored.list[i]);
     memset(&stored, 0, sizeof stored);
+    looks = FAMILY_LOOKS_MAX;
     return 0;
 }
 
@@ -360,7 +362,7 @@ static void each_step_is_warned_of(void **state)
     w.count = 0;
     store("known", 1, "", STEP("a", ""));
     store("z", 1, "", CHILD("a", "order"));
-    family_warn(order, &with_submitter, &w);
+    family_warn(order, &with_submitter, &looks, &w);
     CHECK(w.count == 3, "%zu", w.count);
     expect_warning(&w, 0, 3, 32, "steps[0].task.workflow", "order -> ship-one",
                    "a workflow \"ship-one\" that is stored");
@@ -370,7 +372,7 @@ static void each_step_is_warned_of(void **state)
     definition_free(order);
     order = make("order", "", CHILD("a", "known"));
     w.count = 0;
-    family_warn(order, &with_submitter, &w);
+    family_warn(order, &with_submitter, &looks, &w);
     CHECK(w.count == 0, "nothing is wrong: %s", w.list[0].found);
     definition_free(order);
 }
@@ -386,7 +388,7 @@ static void a_place_does_not_count_the_byte_order_mark(void **state)
 
     enum err err = definition_parse(SLICE("\xef\xbb\xbf" FLOW), DEFINITION_YAML, &d, &m, &w);
     CHECK(err == ERR_OK && w.count == 0, "%s", m.list[0].expected);
-    family_warn(d, &with_submitter, &w);
+    family_warn(d, &with_submitter, &looks, &w);
     CHECK(w.count == 1, "%zu", w.count);
     expect_warning(&w, 0, 1, 65, "steps[0].task.workflow", "order -> ship-one", "a workflow");
     definition_free(d);
@@ -406,7 +408,7 @@ static void parents_that_it_breaks_are_warned_of(void **state)
 
     w.count = 0;
     store("ship-one", 1, "", STEP("a", ""));
-    family_warn_parents(next, &with_submitter, parents, COUNT_OF(parents), &w);
+    family_warn_parents(next, &with_submitter, parents, COUNT_OF(parents), &looks, &w);
     CHECK(w.count == 2, "%zu", w.count);
     expect_warning(&w, 0, 2, 12, "workflow", "order -> ship-one",
                    "pivot: true in step \"a\": workflow \"ship-one\"");
@@ -414,14 +416,57 @@ static void parents_that_it_breaks_are_warned_of(void **state)
     definition_free(next);
     next = make("ship-one", "", CHILD("a", "order"));
     w.count = 0;
-    family_warn_parents(next, &with_submitter, parents, COUNT_OF(parents), &w);
+    family_warn_parents(next, &with_submitter, parents, COUNT_OF(parents), &looks, &w);
     CHECK(w.count == 3, "%zu", w.count);
     expect_warning(&w, 0, 2, 12, "workflow", "order -> ship-one -> order", "children without");
     definition_free(next);
     next = make("ship-one", "", STEP("b", ""));
     w.count = 0;
-    family_warn_parents(next, &with_submitter, parents, COUNT_OF(parents), &w);
+    family_warn_parents(next, &with_submitter, parents, COUNT_OF(parents), &looks, &w);
     CHECK(w.count == 0, "it suits them: %s", w.list[0].found);
+    definition_free(next);
+}
+
+/* Regression: a definition that others validated walked through the families of all workflows. */
+static void it_looks_at_so_many_steps_and_no_more(void **state)
+{
+    static struct mistakes w;
+    const struct definition *parents[STORED_MAX / 2];
+    struct definition *next = make("leaf", "", PIVOT);
+    char name[20];
+    (void)state;
+
+    store("leaf", 1, "", STEP("a", ""));
+    for (size_t i = 0; i < COUNT_OF(parents); i++) {
+        (void)snprintf(name, sizeof name, "parent-%zu", i);
+        parents[i] = store(name, 1, "", CHILD("a", "leaf") "," CHILD("b", "leaf"));
+    }
+    w.count = 0;
+    looks = 400;
+    stored.lookups = 0;
+    family_warn_parents(next, &with_submitter, parents, COUNT_OF(parents), &looks, &w);
+    CHECK(looks == 0, "%zu are left", looks);
+    CHECK(w.count >= 1 && w.count <= 4, "%zu of %zu", w.count, COUNT_OF(parents));
+    CHECK(stored.lookups <= 400, "%zu lookups", stored.lookups);
+    definition_free(next);
+}
+
+/* What was not looked at is not known to have been right before. */
+static void what_was_not_looked_at_is_not_warned_of(void **state)
+{
+    static struct mistakes w;
+    struct definition *next = make("leaf", "", PIVOT);
+    const struct definition *parent = NULL;
+    (void)state;
+
+    store("leaf", 1, "", STEP("a", ""));
+    parent = store("parent", 1, "", CHILD("a", "leaf") "," CHILD("b", "never"));
+    for (size_t most = 1; most < 200; most++) {
+        w.count = 0;
+        looks = most;
+        family_warn_parents(next, &with_submitter, &parent, 1, &looks, &w);
+        CHECK(w.count == 0, "%zu: it was wrong before: %s", most, w.list[0].found);
+    }
     definition_free(next);
 }
 
@@ -446,6 +491,8 @@ int main(void)
         TEST(each_step_is_warned_of),
         TEST(a_place_does_not_count_the_byte_order_mark),
         TEST(parents_that_it_breaks_are_warned_of),
+        TEST(it_looks_at_so_many_steps_and_no_more),
+        TEST(what_was_not_looked_at_is_not_warned_of),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,8 @@
 
 #include <strings.h>
 
+#include "net/steps.h"
+
 static const char digits[] = "0123456789";
 static const char labels[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
 
@@ -68,51 +70,15 @@ static bool read_port(struct slice text, uint32_t *ret)
     return port >= 1 && port <= 65535;
 }
 
-static int hex_digit(char c)
+/* Whether each "%" stands for a byte. */
+static bool is_encoded_well(struct slice path)
 {
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = (char)(c | 0x20);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* The next byte of a path, decoded like a server would; -1: the end, -2: invalid. */
-static int next_byte(struct slice path, size_t *at)
-{
-    if (*at == path.len)
-        return -1;
-    char c = path.ptr[(*at)++];
-    if (c != '%')
-        return (unsigned char)c;
-    if (path.len - *at < 2 || hex_digit(path.ptr[*at]) < 0 || hex_digit(path.ptr[*at + 1]) < 0)
-        return -2;
-    int byte = hex_digit(path.ptr[*at]) * 16 + hex_digit(path.ptr[*at + 1]);
-    *at += 2;
-    return byte;
-}
-
-/* Whether there is a ".." in any encoding: it could lead out of the allowed path. */
-static bool has_steps(struct slice path)
-{
-    size_t dots = 0;
-    size_t others = 0;
-
-    for (size_t at = 0;;) {
-        int byte = next_byte(path, &at);
-        if (byte == -2)
-            return true;
-        if (byte == -1 || byte == '/' || byte == '\\') {
-            if (others == 0 && (dots == 1 || dots == 2))
-                return true;
-            dots = others = 0;
-        } else if (byte == '.') {
-            dots++;
-        } else {
-            others++;
-        }
-        if (byte == -1)
+    for (size_t i = 0; i < path.len; i++)
+        if (path.ptr[i] == '%'
+            && (path.len - i < 3 || hex_digit(path.ptr[i + 1]) < 0
+                || hex_digit(path.ptr[i + 2]) < 0))
             return false;
-    }
+    return true;
 }
 
 const char *url_parse(struct slice text, bool is_pattern, struct url *ret)
@@ -151,7 +117,8 @@ const char *url_parse(struct slice text, bool is_pattern, struct url *ret)
         u.path = SLICE("/");
     else if (u.path.ptr[0] != '/')
         return "a URL with a / before the ?";
-    if (has_steps(cut_at(u.path, "?")))
+    struct slice way = cut_at(u.path, "?");
+    if (!is_encoded_well(way) || path_has_steps(way))
         return "a path without \".\", \"..\" and a % that means nothing";
     *ret = u;
     return NULL;

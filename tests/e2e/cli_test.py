@@ -65,6 +65,15 @@ class Shown(WithServer):
         whole = json.loads(self.s.run("get", "o-1", "--json").stdout)  # as it came
         self.assertEqual(whole["input"]["sku"], "fail" + evil)
 
+    def test_what_a_file_says_does_not_reach_the_terminal_as_commands(self):
+        file = self.s.path("evil.yaml", 'intact: 1\nworkflow: "a\\e]0;x\\a\\x9b2J\\u202e"\nsteps: [{name: b, agent: q, action: z, undo: none}]\n')
+        for words in ("validate", file), ("validate", file, "--json"), ("simulate", file):
+            shown = SGR.sub("", self.s.at_terminal(*words))
+            self.assertIn("expected", shown)
+            self.assertIsNone(CONTROLS.search(shown.replace("\r", "")), shown)
+        [whole] = json.loads(self.s.run("validate", file, "--json", status=1).stdout)["files"]
+        self.assertIn("\u202e", whole["errors"][0]["found"])  # as it came
+
     def test_a_refused_verb_says_what_can_be_done_with_a_task_that_has_ended(self):
         by_hand = ("--reason", "r")
         agent = Agent(self.s)

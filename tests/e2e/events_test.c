@@ -494,6 +494,40 @@ static void who_may_no_longer_look_is_told_nothing_more(void **state)
     CHECK(sse_next(&admins, &e), "others go on");
 }
 
+enum { CROWD = 300, CROWD_TASKS = 30 };
+
+/* They are written to in rounds, and those of a token that has had its share later. */
+static void a_crowd_is_told_everything_in_its_order(void **state)
+{
+    static struct sse crowd[CROWD];
+    static const char one_role[] = "\"read\"";
+    char token[2][64];
+    char id[20];
+    (void)state;
+
+    (void)define(&node, "heard", "\"steps\": [" STEP("a", "heard") "]");
+    make_token(&node, "crowd-a", one_role, NULL, token[0]);
+    make_token(&node, "crowd-b", one_role, NULL, token[1]);
+    for (int i = 0; i < CROWD; i++) {
+        const struct node by = as(&node, token[i % 2]);
+        sse_open(&by, &crowd[i], "/v1/events?workflow=heard&state=pending", NULL);
+        sse_head(&crowd[i]);
+    }
+    for (int i = 0; i < CROWD_TASKS; i++) {
+        (void)snprintf(id, sizeof id, "heard-%d", i);
+        submit(&node, "heard", id);
+    }
+    for (int i = 0; i < CROWD; i++) {
+        for (int k = 0; k < CROWD_TASKS; k++) {
+            SSE_EVENT e = {0};
+            (void)snprintf(id, sizeof id, "heard-%d", k);
+            CHECK(sse_next(&crowd[i], &e), "stream %d has ended", i);
+            EXPECT_TEXT(&e.data, "id", id);
+        }
+        sse_fini(&crowd[i]);
+    }
+}
+
 static void the_end_of_the_server_ends_the_streams(void **state)
 {
     SSE task = {0};
@@ -532,6 +566,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_thousand_listeners_are_all_told),
         cmocka_unit_test(who_goes_while_the_task_is_being_read_is_forgotten),
         cmocka_unit_test(who_may_no_longer_look_is_told_nothing_more),
+        cmocka_unit_test(a_crowd_is_told_everything_in_its_order),
         cmocka_unit_test(the_end_of_the_server_ends_the_streams),
     };
     return cmocka_run_group_tests(tests, start, node_end);

@@ -6,6 +6,8 @@
 #include <sqlite3.h>
 #include <stdlib.h>
 
+#include "sse.h"
+
 static struct node node;
 
 #define STEPS                                                                                  \
@@ -64,7 +66,7 @@ static int cancel_as(const struct node *n, const char *id)
 /* All ways to look at one task, and to wait for it. None tells whether it is there. */
 static void sees(const struct node *n, const char *id, bool may)
 {
-    static const char *const ways[] = {"", "?wait=1ms", "/why", "/events"};
+    static const char *const ways[] = {"", "?wait=1ms", "/why", "/events", "/signals"};
     REPLY there = {0};
     REPLY nowhere = {0};
     char path[60];
@@ -110,6 +112,41 @@ static void a_submitter_has_its_own_tasks_alone(void **state)
     CHECK(cancel_as(&node, "s-2") == 200, "the admin");
     get(&shop, &r, "/v1/tasks");
     expect_problem(&r, 403, "forbidden");
+}
+
+static int signal_as(const struct node *n, const char *id)
+{
+    REPLY r = {0};
+    char path[60];
+
+    (void)snprintf(path, sizeof path, "/v1/tasks/%s/signals/go", id);
+    post(n, &r, path, "5");
+    return r.status;
+}
+
+static int items_as(const struct node *n, const char *id)
+{
+    REPLY r = {0};
+
+    get(n, &r, "/v1/tasks/%s/items?step=a", id);
+    return r.status;
+}
+
+/* Whoever may see the task is told that its step has no items, and that no step takes the signal.
+ */
+static void items_and_signals_of_others_are_not_there(void **state)
+{
+    const struct node shop = token_of("shop", "\"submit\"");
+    const struct node other = token_of("other", "\"submit\"");
+    const struct node mixed = token_of("mixed", "\"submit\", \"read\"");
+    (void)state;
+
+    CHECK(submit_as(&shop, "held", "g-1", "") == 201, "its own");
+    CHECK(items_as(&shop, "g-1") == 422 && items_as(&mixed, "g-1") == 422, "it is seen");
+    CHECK(items_as(&other, "g-1") == 404 && items_as(&other, "nowhere") == 404, "another's");
+    CHECK(signal_as(&shop, "g-1") == 422, "its own");
+    CHECK(signal_as(&mixed, "g-1") == 403, "it may see it, and no more");
+    CHECK(signal_as(&other, "g-1") == 404 && signal_as(&other, "nowhere") == 404, "another's");
 }
 
 static void a_submission_is_repeated_by_its_own_token(void **state)
@@ -318,6 +355,80 @@ static void some_workflows_are_all_there_is(void **state)
     expect_problem(&r, 403, "forbidden");
 }
 
+/* The next event is of that task, whatever happened to others before. */
+static void next_is(struct sse *s, const char *id)
+{
+    SSE_EVENT e = {0};
+
+    CHECK(sse_next(s, &e), "the stream has ended");
+    EXPECT_TEXT(&e.data, "id", id);
+}
+
+static void a_stream_tells_of_readable_workflows_alone(void **state)
+{
+    static const char *const paths[] = {"/v1/events", "/v1/events?state=pending",
+                                        "/v1/events?per_second=1000"};
+    const struct node some = token_of("some", "\"read:shop-*\"");
+    struct sse streams[COUNT_OF(paths)] = {{0}};
+    (void)state;
+
+    define(&node, "shop-a", STEPS);
+    define(&node, "bank", STEPS);
+    for (size_t i = 0; i < COUNT_OF(paths); i++) {
+        sse_open(&some, &streams[i], paths[i], NULL);
+        sse_head(&streams[i]);
+        CHECK(streams[i].status == 200, "%s: %d", paths[i], streams[i].status);
+    }
+    CHECK(submit_as(&node, "bank", "k-1", "") == 201, "bank");
+    CHECK(submit_as(&node, "shop-a", "a-1", "") == 201, "shop-a");
+    CHECK(submit_as(&node, "bank", "k-2", "") == 201, "bank");
+    CHECK(submit_as(&node, "shop-a", "a-2", "") == 201, "shop-a");
+    for (size_t i = 0; i < COUNT_OF(paths); i++) {
+        next_is(&streams[i], "a-1");
+        next_is(&streams[i], "a-2");
+        sse_fini(&streams[i]);
+    }
+}
+
+static bool validated_has(const struct node *n, const char *definition, const char *text)
+{
+    REPLY r = {0};
+
+    post(n, &r, "/v1/validate", "%s", definition);
+    EXPECT(&r, 200);
+    return memmem(r.body.ptr, r.body.len, text, strlen(text));
+}
+
+#define PIVOT                                                                         \
+    "\"steps\": [{\"name\": \"p\", \"agent\": \"ag\", \"action\": \"x\", \"pivot\": " \
+    "true}]"
+#define CHILD(name) \
+    "\"steps\": [{\"name\": \"c\", \"task\": {\"workflow\": \"" name "\"}, \"undo\": \"none\"}]"
+#define MINE(steps)  "{\"intact\": 1, \"workflow\": \"shop-mine\", " steps "}"
+#define OTHER(steps) "{\"intact\": 1, \"workflow\": \"bank-child\", " steps "}"
+
+/* A definition that is validated may name any workflow. */
+static void validating_tells_nothing_of_other_workflows(void **state)
+{
+    static const char *const roles[] = {"\"submit:shop-*\"", "\"read:shop-*\""};
+    (void)state;
+
+    define(&node, "bank-child", STEPS);
+    define(&node, "bank-pivot", PIVOT);
+    define(&node, "bank-parent", CHILD("bank-child"));
+    define(&node, "shop-pivot", PIVOT);
+    for (size_t i = 0; i < COUNT_OF(roles); i++) {
+        const struct node some = token_of(i ? "reads" : "submits", roles[i]);
+        CHECK(validated_has(&some, MINE(CHILD("bank-child")), "\\\"bank-child\\\" that is stored"),
+              "as if it were not there");
+        CHECK(!validated_has(&some, MINE(CHILD("bank-pivot")), "has a pivot"), "nor what is in it");
+        CHECK(!validated_has(&some, OTHER(PIVOT), "bank-parent"), "nor who starts it");
+        CHECK(validated_has(&some, MINE(CHILD("shop-pivot")), "has a pivot"), "but of its own");
+    }
+    CHECK(validated_has(&node, OTHER(PIVOT), "bank-parent -> bank-child"), "the admin reads all");
+    CHECK(!validated_has(&node, MINE(CHILD("bank-child")), "that is stored"), "it is");
+}
+
 /* Its first step fails for good, and it stops in error. */
 static void fail_as(const struct node *n, const char *id, const char *message)
 {
@@ -363,6 +474,19 @@ static void an_alert_tells_nothing_of_the_tasks_of_others(void **state)
     CHECK(!why_has(&one, "ours", "Smith") && !why_has(&one, "ours", "theirs"), "of another task");
 }
 
+static void why_names_no_holder_of_another(void **state)
+{
+    const struct node shop = token_of("shop", "\"submit\"");
+    const struct node other = token_of("other", "\"submit\"");
+    (void)state;
+
+    define(&node, "locked", "\"lock\": {\"key\": \"k\"}, " STEPS);
+    CHECK(submit_as(&shop, "locked", "the-holder", "") == 201, "it gets the lock");
+    CHECK(submit_as(&other, "locked", "waits", "") == 201, "it waits");
+    WAIT_FOR(why_has(&node, "waits", "the-holder"), "the admin is told who holds it");
+    CHECK(why_has(&other, "waits", "lock") && !why_has(&other, "waits", "the-holder"), "who");
+}
+
 #define ON(f)     cmocka_unit_test_setup_teardown(f, start, node_end)
 #define BEFORE(f) cmocka_unit_test_setup_teardown(f, start_without_workflows, node_end)
 
@@ -371,13 +495,17 @@ int main(int argc, char **argv)
     kit_program(argc, argv);
     const struct CMUnitTest tests[] = {
         ON(a_submitter_has_its_own_tasks_alone),
+        ON(items_and_signals_of_others_are_not_there),
         ON(a_submission_is_repeated_by_its_own_token),
         ON(who_lacks_a_scope_is_logged),
         ON(what_cannot_be_read_is_hidden_as_well),
         ON(an_owner_is_stored),
         BEFORE(a_task_of_nobody_takes_the_role_read),
         ON(some_workflows_are_all_there_is),
+        ON(a_stream_tells_of_readable_workflows_alone),
+        ON(validating_tells_nothing_of_other_workflows),
         ON(an_alert_tells_nothing_of_the_tasks_of_others),
+        ON(why_names_no_holder_of_another),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

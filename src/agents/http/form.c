@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <strings.h>
 
+#include "net/steps.h"
+
 enum { METHOD_COUNT = 7, HEADERS_MAX = 64, URL_PART_MAX = 16 << 10 };
 
 const char *const status_list_names[STATUS_LISTS] = {"completed", "permanent", "retryable",
@@ -52,34 +54,6 @@ void form_escape(struct buf *b, struct slice text)
     }
 }
 
-/* "." or "..", in any escaped form. */
-static bool is_dots(struct slice segment)
-{
-    size_t dots = 0;
-
-    for (size_t i = 0; i < segment.len; dots++) {
-        if (segment.ptr[i] == '.')
-            i++;
-        else if (segment.len - i >= 3 && strncasecmp(segment.ptr + i, "%2e", 3) == 0)
-            i += 3;
-        else
-            return false;
-    }
-    return dots == 1 || dots == 2;
-}
-
-static bool has_dots(struct slice path)
-{
-    for (size_t from = 0; from <= path.len;) {
-        const char *slash = from < path.len ? memchr(path.ptr + from, '/', path.len - from) : NULL;
-        size_t to = slash ? (size_t)(slash - path.ptr) : path.len;
-        if (is_dots((struct slice){path.ptr + from, to - from}))
-            return true;
-        from = to + 1;
-    }
-    return false;
-}
-
 static bool is_visible(struct slice text)
 {
     for (size_t i = 0; i < text.len; i++) {
@@ -92,7 +66,7 @@ static bool is_visible(struct slice text)
 
 bool path_is_plain(struct slice path)
 {
-    return is_visible(path) && !has_dots(path);
+    return is_visible(path) && !path_has_steps(path);
 }
 
 /* Appends a text as it is, with non-ASCII bytes escaped. */
@@ -163,8 +137,8 @@ static enum err add_path_value(struct buf *b, const struct json *j, size_t index
     (void)snprintf(where, sizeof where, "path[%zu]", index);
     if (!text_of(j, &text) || text.len == 0)
         return expect(e, where, j, "a text that is not empty, or a number");
-    if (is_dots(text))
-        return expect(e, where, j, "a value that is neither \".\" nor \"..\"");
+    if (path_has_steps(text)) /* some servers decode its slashes before they look for these */
+        return expect(e, where, j, "a value that has neither \".\" nor \"..\" as a part");
     form_escape(b, text);
     return ERR_OK;
 }
@@ -199,7 +173,7 @@ static enum err read_path(const struct json *j, struct arena *a, struct form *f,
     if (b.overflow || b.len == 0 || b.ptr[0] != '/')
         return error_set(e, ERR_INVALID, "path: %s, expected a text that begins with /",
                          b.overflow ? "longer than 16 KiB" : "begins otherwise");
-    if (has_dots(buf_view(&b)))
+    if (path_has_steps(buf_view(&b)))
         return error_set(e, ERR_INVALID,
                          "path: has \".\" or \"..\" as a part, expected one that leads nowhere "
                          "else");

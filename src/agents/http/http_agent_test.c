@@ -81,6 +81,12 @@ static void requests_that_cannot_be_sent(void **state)
         {"{\"path\": \"/../b\"}", "\"..\" as a part"},
         {"{\"path\": \"/a/%2e%2E\"}", "\"..\" as a part"},
         {"{\"path\": \"/a/./b\"}", "as a part"},
+        {"{\"path\": \"/a/..%2Fb\"}", "as a part"}, /* to servers that decode first */
+        {"{\"path\": \"/a/..;x=1/b\"}", "as a part"},
+        {"{\"path\": [\"/a/\", \"../../admin\", \"/f\"]}", "path[1]"},
+        {"{\"path\": [\"/a/\", \"b/..\"]}", "path[1]"},
+        {"{\"path\": [\"/a/\", \"b\\\\..\"]}", "path[1]"},
+        {"{\"path\": [\"/a/\", \"b/..c/...\"]}", NULL},
         {"{\"path\": [\"/\", \"..\"]}", "path[1]"},
         {"{\"path\": [\"/\", \".\"]}", "path[1]"},
         {"{\"path\": [\"/\", \"\"]}", "path[1]"},

@@ -170,7 +170,8 @@ static void print_json(const struct report *r, const struct check_sum *sum)
     json_key(&b, "scenarios");
     buf_fmt(&b, "[%.*s]", SLICE_ARG(buf_view(&r->json)));
     json_close(&b, '}');
-    puts(b.ptr);
+    buf_byte(&b, '\n');
+    print_text(stdout, buf_view(&b)); /* it quotes the agent */
 }
 
 static int list(const struct invocation *in)

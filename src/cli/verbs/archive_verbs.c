@@ -8,6 +8,7 @@
 
 #include "base/when.h"
 #include "cli/client/table.h"
+#include "cli/terminal/print.h"
 #include "cli/verbs.h"
 #include "json/json.h"
 
@@ -34,7 +35,7 @@ static void put_file(const struct invocation *in, const struct archive_file *f)
 
     time_write(&at, f->begun_at);
     if (!given(in, "json")) {
-        printf("%s  %12" PRId64 "  %s\n", at.ptr, f->size, f->name);
+        print_row(stdout, "%s  %12" PRId64 "  %s", at.ptr, f->size, f->name);
         return;
     }
     json_open(&b, '{');
@@ -113,7 +114,7 @@ static enum err visit_all(struct visit *v, const char *folder, struct error *e)
 
 static void print(struct slice line)
 {
-    (void)fwrite(line.ptr, 1, line.len, stdout); /* checked at the end of the program */
+    print_text(stdout, line); /* errors are checked at the end of the program */
     (void)putchar('\n');
 }
 
@@ -143,7 +144,7 @@ static bool are_items_of(struct slice *line, struct slice id)
            && begins_with(line, SLICE("\",\"part\":"));
 }
 
-static void print_line(struct visit *v, struct slice line)
+static void print_visited(struct visit *v, struct slice line)
 {
     if (v->with_items || !is_of_items(line))
         print(line);
@@ -215,7 +216,7 @@ static int get(struct invocation *in)
 
 static int cat(struct invocation *in)
 {
-    struct visit v = {.line = print_line, .with_items = given(in, "items")};
+    struct visit v = {.line = print_visited, .with_items = given(in, "items")};
     const char *folder = folder_of(in);
     struct error e = {0};
     enum err err = ERR_OK;

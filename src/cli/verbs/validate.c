@@ -7,6 +7,7 @@
 
 #include "cli/client/client.h"
 #include "cli/client/mistakes.h"
+#include "cli/terminal/print.h"
 #include "cli/verbs.h"
 #include "json/text.h"
 
@@ -74,8 +75,10 @@ static int check_all(struct validation *v, char *const *files, size_t count)
     }
     json_close(&v->document, ']');
     json_close(&v->document, '}');
-    if (v->json)
-        puts(v->document.ptr);
+    if (v->json) {
+        buf_byte(&v->document, '\n');
+        print_text(stdout, buf_view(&v->document)); /* it quotes the files */
+    }
     return end;
 }
 

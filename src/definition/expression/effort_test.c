@@ -243,6 +243,26 @@ static void a_step_never_costs_more_than_it_may(void **state)
     CHECK(worst <= MACHINE_WORK_MAX, "the dearest step costs %zu blocks", worst);
 }
 
+/* Blocks do not tell how long memory is waited for: these were the slowest steps by the clock. */
+static void what_waits_for_memory_costs_more(void **state)
+{
+    static const struct {
+        const char *text;
+        size_t least;
+    } cases[] = {
+        {"[.nulls | last]", 20000 * 2 / 8},
+        {"[.plain | contains(.)]", 1000000 * 5 / 8 / 8},
+        {"[.plain | split(.)]", 1000000 * 4 / 8 / 8},
+    };
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct effort f;
+        CHECK(effort_take(cases[i].text, document, &f) && f.err == ERR_OK, "%s", f.e.text);
+        CHECK(f.paid >= cases[i].least, "%s: %zu paid", cases[i].text, f.paid);
+    }
+}
+
 /* Reading the values that an expression refers to is charged as well. */
 static void reading_costs_no_more_than_it_may(void **state)
 {
@@ -320,6 +340,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_once_stopped_the_loop_does_no_more),
         cmocka_unit_test(a_step_never_costs_more_than_it_may),
+        cmocka_unit_test(what_waits_for_memory_costs_more),
         cmocka_unit_test(reading_costs_no_more_than_it_may),
         cmocka_unit_test(every_function_has_been_tried),
     };

@@ -32,7 +32,10 @@
  *     the characters of a text counted                    1 for 32 bytes
  *     a text searched                                     1 for 2 bytes, and for 8 bytes of the
  *                                                         pattern; 1 for 8 bytes if the pattern has
- *                                                         1 or 2, for 4 if it has more than 256
+ *                                                         1 or 2; if it has more than 256, 1 for 4
+ *                                                         bytes of both, because memmem reads such
+ *                                                         a pattern several times
+ *     the last of some members found                      2 for each
  *     a recorded value skipped                            1 for a bracket, 2 for a text; 1 for 16
  *                                                         bytes, in a text for 128
  *     a recorded value needed                             8, a member beside it 9 or more; 1 for
@@ -135,9 +138,9 @@ static inline size_t text_parts(size_t len)
 /* The same for a search: the worst case of glibc's memmem, which has three algorithms. */
 static inline size_t search_parts(struct slice text, size_t part_len)
 {
-    size_t bytes = part_len <= 2 ? 8 : part_len <= 256 ? 2 : 4;
-
-    return text.len / bytes;
+    if (part_len > 256)
+        return (text.len + part_len) / 4;
+    return text.len / (part_len <= 2 ? 8 : 2);
 }
 
 #endif

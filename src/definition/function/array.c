@@ -93,7 +93,7 @@ static const struct json *member_at(struct machine *m, const struct json *in, bo
 
     if (in->type != JSON_ARRAY && in->type != JSON_NULL)
         return function_refuse(m, in, "is not an array");
-    if (!machine_pay(m, is_last ? in->count : 0))
+    if (!machine_pay(m, is_last ? 2 * (size_t)in->count : 0)) /* they are far apart in memory */
         return NULL;
     while (is_last && j && j->next)
         j = j->next;
