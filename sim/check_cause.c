@@ -46,17 +46,34 @@ static bool was_overtaken(const struct subject *t, const struct seen *old, const
     return false;
 }
 
+/* What had stopped it was a child alone, and that is in error no more, or another one is not: the
+ * task went on, and what stops it now, or turns it back, may be another failure. */
+static bool child_went_on(const struct seen *old, const struct seen *new)
+{
+    if (old->state != TASK_ERROR || old->cause.step < 0
+        || !seen_child_stopped(&old->steps[old->cause.step])
+        || old->steps[old->cause.step].state == STEP_FAILED)
+        return false;
+    for (uint32_t i = 0; i < new->step_count; i++)
+        if (seen_child_stopped(&old->steps[i])
+            && (new->steps[i].child.state != old->steps[i].child.state
+                || new->steps[i].children_stopped < old->steps[i].children_stopped))
+            return true;
+    return false;
+}
+
 void check_cause(const struct subject *t, const struct seen *old, const struct seen *new)
 {
     const struct seen_cause *c = &new->cause;
+    bool went_on = child_went_on(old, new);
 
     must(t, !stops(new) || c->code, "a task that stops, or goes back, knows why");
     must(t, stops(new) || !c->code, "a task that goes on has no failure");
     if (old->direction == DIRECTION_UNDO)
         must(t, same(&old->cause, c), "the first failure stays, whatever fails later");
-    if (stops(old) && stops(new) && !t->verbs && !was_overtaken(t, old, new))
+    if (stops(old) && stops(new) && !t->verbs && !was_overtaken(t, old, new) && !went_on)
         must(t, same(&old->cause, c), "the first failure stays, whatever fails later");
-    if (c->code && !old->cause.code && c->step >= 0 && !t->verbs)
+    if (c->code && (!old->cause.code || went_on) && c->step >= 0 && !t->verbs)
         must(t, stands_failed(new, c->step), "the first failure is that of a step that failed");
 }
 

@@ -119,11 +119,16 @@ void unit_is_skipped(struct subject *t, uint32_t unit)
         t->skipped[unit] = true;
 }
 
+/* A verb names an item, and who asks for it may know a list which the step had before. */
 bool unit_was_skipped(const struct subject *t, uint32_t unit)
 {
-    const struct item_life *l = unit_is_item(unit) ? life_find(t, unit) : NULL;
+    bool skipped = t->skipped[step_of_unit(unit)];
 
-    return t->skipped[step_of_unit(unit)] || (l && l->skipped);
+    for (uint32_t u = unit % UNITS_OF_LIST; unit_is_item(unit) && u <= unit; u += UNITS_OF_LIST) {
+        const struct item_life *l = life_find(t, u);
+        skipped |= l && l->skipped;
+    }
+    return skipped;
 }
 
 uint32_t unit_named(const struct subject *t, struct slice name)

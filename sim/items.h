@@ -94,8 +94,9 @@ void lives_walk(const struct subject *t, uint32_t step,
 /* Those of a step, or of an item. */
 struct ledger *ledger_of(struct subject *t, uint32_t unit);
 const struct seen_step *seen_unit(const struct subject *t, uint32_t unit);
-void unit_is_skipped(struct subject *t, uint32_t unit);          /* an operator wants it */
-bool unit_was_skipped(const struct subject *t, uint32_t unit);   /* or its step */
+void unit_is_skipped(struct subject *t, uint32_t unit); /* an operator wants it */
+/* Or its step, or the item of that number of an earlier list. */
+bool unit_was_skipped(const struct subject *t, uint32_t unit);
 uint32_t unit_named(const struct subject *t, struct slice name); /* in the present lists */
 
 uint32_t items_open(const struct subject *t, uint32_t step); /* how many of its items run */

@@ -136,6 +136,56 @@ static bool row_was_newer(void)
     return met(COVER_ITEM_ROW_NEWER);
 }
 
+static bool undos_wait_for_another_try(void)
+{
+    return item_begun(FEW - 1, DIRECTION_UNDO) && item_begun(FEW - 2, DIRECTION_UNDO)
+           && items_open(the_task(), 0) == 0;
+}
+
+static bool undos_are_elsewhere(void)
+{
+    return item_begun(FEW - 2, DIRECTION_UNDO) && items_elsewhere(the_task(), 0);
+}
+
+/* Whoever paused it, or the node that has it, does not hold it in memory. */
+static bool is_in_no_memory(void)
+{
+    struct scheduler_stats stats;
+
+    NODES_FOREACH (n) {
+        if (!n->scheduler)
+            continue;
+        scheduler_stats(n->scheduler, &stats);
+        if (stats.live > 0)
+            return false;
+    }
+    return true;
+}
+
+static bool is_paused_and_free(void)
+{
+    return the_task()->seen.paused_at != 0 && !the_owner() && is_in_no_memory();
+}
+
+static void is_resumed_elsewhere(void)
+{
+    node_suspend(&nodes.list[0], MS_PER_MIN);
+    agents_turn_to(1);
+    people_want(the_task(), ASK_RESUME, -1, 1);
+}
+
+static bool second_node_has_it(void)
+{
+    return the_owner() == &nodes.list[1];
+}
+
+static void owner_crashes(void)
+{
+    loser = the_owner();
+    if (loser)
+        node_crash(loser, "for the scene");
+}
+
 static bool first_has_happened(void)
 {
     return the_item(0) && the_item(0)->ledger.happened_at != 0;
@@ -464,6 +514,57 @@ const struct scene scenes_of_items[] = {
         .end = TASK_COMPENSATED,
         .fates = {{STEP_UNDONE, "", NOTHING}},
         .expect = nothing_is_left,
+    },
+    {
+        .name = "paused_among_undos",
+        .sentence =
+            "two undos wait for another try, and rows of others are known: the task is"
+            " paused, and belongs to nobody; it is resumed on another node, which undoes it",
+        .nodes = 2,
+        .flow = {.step_count = 2,
+                 .steps = {{LIST(FEW, 2, UNDO_CALL),
+                            .undo_retry = {.attempts = 5, .wait_ms = 20000, .max_wait_ms = 20000}},
+                           {.before = BIT(0), .undo = UNDO_NONE}}},
+        .parts = {{.step = 1, .act = {SAYS_REFUSED, .takes = 10}},
+                  {.step = UNIT_OF(0, FEW - 1),
+                   .direction = DIRECTION_UNDO,
+                   .attempt = 1,
+                   .act = {SAYS_AGAIN, .takes = 50}},
+                  {.step = UNIT_OF(0, FEW - 2),
+                   .direction = DIRECTION_UNDO,
+                   .attempt = 1,
+                   .act = {SAYS_AGAIN, .takes = 50}}},
+        .beats = {{.what = "two undos are tried again later",
+                   .until = undos_wait_for_another_try,
+                   .then = wants_pause},
+                  {.what = "it is paused, and nobody's",
+                   .until = is_paused_and_free,
+                   .then = is_resumed_elsewhere},
+                  {.what = "the other node has it", .until = second_node_has_it}},
+        .end = TASK_COMPENSATED,
+        .fates = {{STEP_UNDONE, "", NOTHING}, {STEP_FAILED, "F", NOTHING}},
+        .expect = few_went_back,
+    },
+    {
+        .name = "undos_elsewhere",
+        .sentence = "all undos that run are elsewhere, and rows of others are read ahead: the task"
+                    " leaves memory; its node crashes, and another one goes on with the results",
+        .nodes = 2,
+        .flow = {.step_count = 2,
+                 .steps = {{LIST(FEW, 2, UNDO_CALL), .undo_complete_by_ms = 5 * MS_PER_MIN},
+                           {.before = BIT(0), .undo = UNDO_NONE}}},
+        .parts = {{.step = 1, .act = {SAYS_REFUSED, .takes = 10}},
+                  {.step = UNIT_OF(0, FEW - 1),
+                   .direction = DIRECTION_UNDO,
+                   .act = {SAYS_ELSEWHERE, .takes = 20, .comes = MS_PER_MIN}},
+                  {.step = UNIT_OF(0, FEW - 2),
+                   .direction = DIRECTION_UNDO,
+                   .act = {SAYS_ELSEWHERE, .takes = 20, .comes = MS_PER_MIN}}},
+        .beats = {{.what = "the undos are elsewhere", .until = undos_are_elsewhere},
+                  {.what = "it is in no memory", .until = is_in_no_memory, .then = owner_crashes}},
+        .end = TASK_COMPENSATED,
+        .fates = {{STEP_UNDONE, "", NOTHING}, {STEP_FAILED, "F", NOTHING}},
+        .expect = few_went_back,
     },
     {.name = NULL},
 };

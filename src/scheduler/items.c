@@ -88,9 +88,9 @@ static uint32_t unknown_below(const struct live *l, uint16_t step)
                                   : l->task.steps[step].items->undo_below;
 }
 
-/* Rows are wanted now; or will be once those at work are undone, and then twice those of these:
+/* Rows are wanted now; or will be once those that run are undone, and then twice those of these:
  * they are read while the store has nothing else to do, or at last beside a commit (may_wait). So
- * no item waits for its row. */
+ * no item waits for its row. If nothing runs, or the task is paused, it may be for another node. */
 static bool rows_are_wanted(const struct live *l, uint16_t step)
 {
     const struct workflow *w = &l->definition->workflow;
@@ -99,7 +99,7 @@ static bool rows_are_wanted(const struct live *l, uint16_t step)
 
     if (known == 0)
         return items_to_bring(w, &l->task, step) > 0;
-    return !l->items[step].large && in->tally.at_work > 0
+    return !l->items[step].enough && in->tally.open > 0 && l->task.paused_at == 0
            && known < 2U * w->steps[step].each.concurrency && known < in->to_undo;
 }
 
@@ -416,7 +416,7 @@ static void landed_rows(struct scheduler *s, struct live *l, struct item_reading
         known->count = known->next = 0;
         return; /* its row is not stored yet: they are read again when it is */
     }
-    known->large = r->rows.more && r->rows.count < r->rows.limit;
+    known->enough = r->rows.more && r->rows.count < r->rows.limit;
     rows_grow(l, known, r->step_count);
     arena_take(&l->arena, &r->decoded);
     size_t before = known->count;
@@ -425,8 +425,11 @@ static void landed_rows(struct scheduler *s, struct live *l, struct item_reading
             known->rows[known->count++] = r->steps[i];
     if (known->count > before)
         return; /* one that cannot be read, and those before it in the list, have to wait */
-    items_unreadable(s, l, r->step,
-                     r->step_count < r->rows.count ? r->error.text : "rows of items are missing");
+    known->enough = before > 0; /* nothing is read ahead until these are used */
+    if (before == 0)
+        items_unreadable(s, l, r->step,
+                         r->step_count < r->rows.count ? r->error.text
+                                                       : "rows of items are missing");
 }
 
 static void put_error(struct buf *b, const struct step *item)

@@ -472,6 +472,6 @@ void landed_items(struct scheduler *s, struct item_reading *r)
     if (!list_empty(&l->inbox) || !live_is_ours(&s->tasks, l))
         commands_process(s, l); /* or lets it go, if all commands failed */
     else
-        start_refresh(s, l);
+        start_continue(s, l);
     s->landing = NULL;
 }

@@ -126,9 +126,10 @@ struct live_items {
     uint32_t generation; /* of the list that this is of */
     struct step *rows;   /* to be brought back, the greatest number first ... */
     size_t count, next;  /* ... from `next` on */
-    bool large;          /* they have so many bytes that no others are read before they are used */
-    uint32_t below;      /* `undo_below` when they were read, or the last one was brought back */
-    int64_t retry_at;    /* they could not be read, and are not read before */
+    bool enough; /* no others are read before they are used: they have many bytes, or the next ones
+                  * cannot be read */
+    uint32_t below;   /* `undo_below` when they were read, or the last one was brought back */
+    int64_t retry_at; /* they could not be read, and are not read before */
     bool reads_rows, reads_outputs, reads_errors; /* wanted */
     bool reads_rest;                              /* the same: for a command, ... */
     uint32_t rest_from;                           /* ... from this item on */

@@ -657,6 +657,25 @@ static struct task columns(struct arena *a, const struct task_row *row)
     };
 }
 
+/* Intact once took a list for undone while one of its items ran, whatever that did then. Such a
+ * list is undone further. Of a task that has ended, the record stays as it is: what stands of the
+ * list counts as what was told too late. */
+static void mend_lists(const struct workflow *w, const struct task *t)
+{
+    for (uint16_t i = 0; i < w->step_count; i++) {
+        struct step *s = &t->steps[i];
+        if (w->steps[i].kind != KIND_EACH || s->state != STEP_UNDONE || !s->items)
+            continue;
+        struct items *in = s->items;
+        uint32_t left = in->to_undo + in->tally.to_undo;
+        uint32_t known = in->contradicted + in->tally.contradicted;
+        if (!task_state_is_end(t->state) && (in->tally.open > 0 || left > known))
+            s->state = STEP_UNDOING;
+        else if (left > known)
+            in->contradicted += left - known;
+    }
+}
+
 enum err task_decode(const struct workflow *w, const struct task_row *row, struct arena *a,
                      struct task *ret, struct error *e)
 {
@@ -686,8 +705,10 @@ enum err task_decode_kept(const struct workflow *w, const struct task_row *row,
     if (d.bad)
         return error_set(e, ERR_CORRUPT, "document of task %.*s: wrong: %s", SLICE_ARG(row->id),
                          d.bad);
-    if (w->slot_count > 0)
+    if (w->slot_count > 0) {
         items_tally_all(w, &t);
+        mend_lists(w, &t);
+    }
     if (!task_valid(w, &t))
         return error_set(e, ERR_CORRUPT, "task %.*s breaks an invariant", SLICE_ARG(row->id));
     if (kept)

@@ -394,6 +394,51 @@ static void an_item_that_is_brought_back_has_new_numbers(void **state)
           "in its slot, with its values");
 }
 
+/* The task goes back, and all that is left to be undone are two items at rest. */
+static struct task a_task_goes_back(struct arena *a)
+{
+    struct task t = a_task(a);
+    struct items *in = t.steps[PACK].items;
+
+    t.steps[PACK_SLOTS] = t.steps[PACK_SLOTS + 2] = t.steps[PACK_SLOTS + 3] = (struct step){0};
+    in->begun = 3;
+    t.direction = t.steps[PACK].direction = DIRECTION_UNDO;
+    t.state = TASK_COMPENSATING;
+    t.error = (struct fault_note){SLICE("x"), SLICE("y")};
+    t.cause = (struct cause){t.error, -1};
+    t.steps[PACK].state = STEP_UNDOING;
+    slots_tally(w, &t);
+    return t;
+}
+
+/* Rows of an earlier version: see mend_lists(). */
+static void a_list_that_was_undone_too_early_is_read(void **state)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    CLEANUP(buf_fini) struct buf doc = {0};
+    struct task t = a_task_goes_back(&a);
+    struct task_row row;
+    struct task read;
+    (void)state;
+
+    struct slice now = encode(&t, &a, &row);
+    char *at = memmem(now.ptr, now.len, "undoing", 7);
+    CHECK(at, "%.*s", SLICE_ARG(now));
+    buf_slice(&doc, slice_cut(now, (size_t)(at - now.ptr)));
+    buf_str(&doc, "undone");
+    buf_slice(&doc, (struct slice){at + 7, now.len - (size_t)(at + 7 - now.ptr)});
+    row.doc = buf_view(&doc);
+    decode(&row, &a, &read);
+    CHECK(read.steps[PACK].state == STEP_UNDOING && read.steps[PACK].items->to_undo == 2,
+          "it is undone further: %s", step_state_text(read.steps[PACK].state));
+    row.state = TASK_COMPENSATED;
+    row.ended_at = 99;
+    decode(&row, &a, &read);
+    CHECK(read.steps[PACK].state == STEP_UNDONE, "the record of a task that has ended stays");
+    (void)encode(&read, &a, &row); /* it may be written again, and archived */
+    decode(&row, &a, &read);
+}
+
 /* The row lies apart from the document, which has the task's input. */
 static void a_row_has_the_input_that_is_the_tasks(void **state)
 {
@@ -602,6 +647,7 @@ int main(void)
         cmocka_unit_test(what_others_refer_to_stays),
         cmocka_unit_test(a_row_refers_to_the_long_input_of_its_task),
         cmocka_unit_test(an_item_that_is_brought_back_has_new_numbers),
+        cmocka_unit_test(a_list_that_was_undone_too_early_is_read),
         cmocka_unit_test(a_row_has_the_input_that_is_the_tasks),
         cmocka_unit_test(rows_that_do_not_fit_are_corrupt),
         cmocka_unit_test(documents_that_do_not_fit_are_corrupt),
