@@ -94,7 +94,7 @@ void buf_fmt(struct buf *b, const char *fmt, ...)
 
     if (!b->ptr && b->max == 0 && !b->overflow)
         (void)buf_grow(b, FORMATTED);
-    size_t room = b->overflow ? 0 : b->cap - b->len;
+    size_t room = b->ptr && !b->overflow ? b->cap - b->len : 0;
     va_start(ap, fmt);
     va_copy(again, ap);
     int len = vsnprintf(room > 0 ? b->ptr + b->len : NULL, room, fmt, ap);

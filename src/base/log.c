@@ -106,9 +106,12 @@ void log_word(struct buf *b, struct slice s)
     }
     buf_byte(b, '"');
     for (size_t i = 0; i < s.len; i++) {
-        if (s.ptr[i] == '"' || s.ptr[i] == '\\')
+        char c = s.ptr[i];
+        if (c == '"' || c == '\\')
             buf_byte(b, '\\');
-        buf_byte(b, s.ptr[i] ? s.ptr[i] : ' ');
+        if (!c)
+            c = ' ';
+        buf_byte(b, c);
     }
     buf_byte(b, '"');
 }
