@@ -652,6 +652,21 @@ static void listings_are_narrowed_by_tags_and_times(void **state)
             CHECK(all_pages(w, q) == 0, "of no workflow");
             q.states = 0;
             CHECK(all_pages(w, q) == 0, "of no workflow, in any state");
+            q = (struct list_query){.limit = limit,
+                                    .scan_max = scan_max,
+                                    .id_prefix = SLICE("t-1")};
+            CHECK(all_pages(w, q) == (bits(10, 20, 1) | UINT64_C(2)), "of ids that begin so");
+            q.states = pending | 1U << TASK_ERROR;
+            CHECK(all_pages(w, q) == bits(10, 20, 5), "pending, of ids that begin so");
+            q.tags = tags;
+            q.tag_count = 1;
+            CHECK(all_pages(w, q) == UINT64_C(1) << 15, "pending in Bonn, of ids that begin so");
+            q = (struct list_query){.limit = limit,
+                                    .scan_max = scan_max,
+                                    .id_prefix = SLICE("t-59")};
+            CHECK(all_pages(w, q) == UINT64_C(1) << 59, "a whole id is a beginning");
+            q.id_prefix = SLICE("T-");
+            CHECK(all_pages(w, q) == 0, "of no id");
         }
 }
 
