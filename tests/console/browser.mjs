@@ -183,7 +183,7 @@ test("filters are in the address, and the list obeys them", async (t) => {
 });
 
 test("the list says why tasks have stopped, and is narrowed by what ids begin with", async (t) => {
-  const page = await open(t, "/tasks?state=error");
+  const page = await open(t, "/tasks?state=error", { expected: [/status of 404/] });
   const row = (id) => page.getByRole("row").filter({ has: page.getByRole("link", { name: id, exact: true }) });
   await row("payout-4").getByText("pay: declined", { exact: true }).waitFor();
   await row("order-stuck").getByText("ship: declined, then no-refund", { exact: true }).waitFor();

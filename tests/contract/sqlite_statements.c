@@ -122,7 +122,7 @@ static void every_statement_goes_through_an_index(void **state)
         {SQL_SCAN_PREFIX,
          "SEARCH task USING COVERING INDEX sqlite_autoindex_task_1 (id>? AND id<?)", false},
         {SQL_COUNT_PREFIX,
-         "SEARCH task USING COVERING INDEX sqlite_autoindex_task_1 (id>? AND id<?)", false},
+         "SEARCH task USING COVERING INDEX sqlite_autoindex_task_1 (id>? AND id<?)", true},
         {SQL_SCAN_TAG, "SEARCH g USING PRIMARY KEY (key=? AND value=? AND task<?)", false},
         {SQL_SCAN_TAG, "SEARCH t USING INTEGER PRIMARY KEY (rowid=?)", false},
         {SQL_HAS_TAG, "SEARCH tag USING PRIMARY KEY (key=? AND value=? AND task=?)", false},

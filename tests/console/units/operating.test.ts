@@ -96,11 +96,11 @@ test("the command line of a verb does what its request does", () => {
   for (const v of VERBS) assert.ok(v.says({ task: null }).length > 20 && v.says({ task: task() }).length > 20, v.name);
 });
 
-test("a step whose items or child are at work is drawn as running", () => {
+test("a step whose items or child are at work is drawn as running, one whose child has stopped as failed", () => {
   const drawn = (s: Record<string, unknown>) => drawnState(task({}, [s]).steps[0] as Task["steps"][number]);
   assert.equal(drawn({ kind: "for_each", begun_at: "x" }), "running");
   assert.equal(drawn({ kind: "task", begun_at: "x", child: { state: "running" } }), "running");
-  assert.equal(drawn({ kind: "task", begun_at: "x", child: { state: "error" } }), "waiting");
+  assert.equal(drawn({ kind: "task", begun_at: "x", child: { state: "error" } }), "failed");
   assert.equal(drawn({ kind: "approve", begun_at: "x" }), "waiting");
   assert.equal(drawn({ kind: "for_each", begun_at: "x", in_doubt: true }), "doubt");
   assert.equal(drawn({ kind: "for_each", begun_at: null }), "waiting");
