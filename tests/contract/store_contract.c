@@ -637,7 +637,8 @@ static void listings_are_narrowed_by_tags_and_times(void **state)
         {"of ids that begin so", {.id_prefix = SLICE("t-1")}, bits(10, 20, 1) | UINT64_C(2)},
         {"pending, of these ids", {.id_prefix = SLICE("t-1"), .states = open}, bits(10, 20, 5)},
         {"in Bonn, of ids that begin so",
-         {.id_prefix = SLICE("t-1"), .states = open, .tags = tags, .tag_count = 1}, bits(15, 16, 1)},
+         {.id_prefix = SLICE("t-1"), .states = open, .tags = tags, .tag_count = 1},
+         bits(15, 16, 1)},
         {"a whole id is a beginning", {.id_prefix = SLICE("t-59")}, UINT64_C(1) << 59},
         {"of no id", {.id_prefix = SLICE("T-")}, 0},
     };
