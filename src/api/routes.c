@@ -473,7 +473,7 @@ static bool is_of_api(struct http_request *r)
 /* What needs no token to be answered, or to be refused. */
 static bool is_answered_at_once(struct server *sv, struct http_request *r)
 {
-    if (door_has_token(r)) {
+    if (door_has_token(sv, r)) {
         http_problem(r, 400, "token-in-address",
                      "a token does not belong into an address, where it is kept and shown: replace "
                      "it (intact token rotate), and send it in the header Authorization");

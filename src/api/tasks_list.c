@@ -29,15 +29,40 @@ struct lister {
     struct task_filter filter;
     struct tag tags[TAGS_MAX];
     struct row_page page;
+    struct summary_faults *faults; /* of each row of the page */
     enum err err;
     struct error error;
 };
+
+/* Why a task has stopped, or was undone, stands in its document: that is read here, as parsing a
+ * page of them takes milliseconds. Others have nothing to tell, and are not parsed. */
+static struct summary_faults faults_of(struct arena *a, const struct task_row *row)
+{
+    CLEANUP(arena_fini) struct arena own = {0};
+    struct summary_faults found = {SLICE_NONE, SLICE_NONE};
+    struct json *doc = NULL;
+
+    if (row->state != TASK_ERROR && row->state != TASK_COMPENSATING
+        && row->state != TASK_COMPENSATED)
+        return found;
+    if (json_parse(&own, row->doc, &doc, NULL) != ERR_OK)
+        return found; /* a row that cannot be read is listed all the same */
+    if (json_get(doc, "error"))
+        found.error = arena_copy(a, json_get_raw(doc, "error"));
+    if (json_get(doc, "cause"))
+        found.cause = arena_copy(a, json_get_raw(doc, "cause"));
+    return found;
+}
 
 static void list_run(struct store_job *j, struct store *store)
 {
     struct lister *ls = CONTAINER_OF(j, struct lister, job);
 
     ls->err = store->ops->list(store, &ls->filter.query, &ls->arena, &ls->page, &ls->error);
+    if (ls->err == ERR_OK && ls->page.count > 0)
+        ls->faults = arena_alloc(&ls->arena, ls->page.count * sizeof *ls->faults);
+    for (size_t i = 0; ls->err == ERR_OK && i < ls->page.count; i++)
+        ls->faults[i] = faults_of(&ls->arena, &ls->page.rows[i]);
     j->bytes = ls->arena.total;
 }
 
@@ -49,7 +74,7 @@ static void answer_list(struct http_request *r, const struct lister *ls)
     json_key(&b, "tasks");
     json_open(&b, '[');
     for (size_t i = 0; i < ls->page.count; i++)
-        render_summary(&b, &ls->page.rows[i]);
+        render_summary(&b, &ls->page.rows[i], &ls->faults[i]);
     json_close(&b, ']');
     page_next(&b, ls->page.more, ls->page.next_seq);
     json_close(&b, '}');
@@ -252,6 +277,18 @@ static bool read_root(struct http_request *r, struct lister *ls, struct slice va
     return read_relative("root", r, ls, value, &ls->filter.query.root);
 }
 
+static bool read_id_prefix(struct http_request *r, struct lister *ls, struct slice value)
+{
+    if (!is_task_id(value)) {
+        http_problem(r, 422, "bad-filter",
+                     "id_prefix is \"%.*s\", expected what the ids of tasks begin with",
+                     SLICE_ARG(value));
+        return false;
+    }
+    ls->filter.query.id_prefix = arena_copy(&ls->arena, value);
+    return true;
+}
+
 static bool read_tag(struct http_request *r, struct lister *ls, struct slice key,
                      struct slice value)
 {
@@ -290,6 +327,7 @@ static const struct parameter {
     {"children", read_children},
     {"parent", read_parent},
     {"root", read_root},
+    {"id_prefix", read_id_prefix},
 };
 
 /* What is misspelt must not list everything, and of two values none is meant for sure. */
@@ -317,8 +355,8 @@ static bool read_parameter(struct http_request *r, struct lister *ls, struct sli
     answer_unknown_parameter(r, name,
                              NAMES("state", "workflow", "version", "step", "agent", "error",
                                    "tag.KEY", "submitted_after", "submitted_before", "ended_after",
-                                   "ended_before", "ids", "paused", "closed", "children", "parent",
-                                   "root", "limit", "cursor"));
+                                   "ended_before", "ids", "id_prefix", "paused", "closed",
+                                   "children", "parent", "root", "limit", "cursor"));
     return false;
 }
 

@@ -494,6 +494,14 @@ const struct bearer *access_who(struct access *a, struct slice authorization, in
     return access_by_hash(a, hash, now, ret_why);
 }
 
+bool access_knows(struct access *a, struct slice text)
+{
+    unsigned char hash[TOKEN_HASH_SIZE];
+
+    return access_hash(a, text, hash)
+           && map_get(&a->by_hash, (struct slice){(const char *)hash, sizeof hash});
+}
+
 bool access_may_be_new(struct access *a, struct slice authorization)
 {
     unsigned char hash[TOKEN_HASH_SIZE];

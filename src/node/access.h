@@ -119,6 +119,9 @@ const struct bearer *access_by_hash(struct access *a, const unsigned char hash[T
 bool access_hash_of(struct access *a, struct slice authorization,
                     unsigned char ret[TOKEN_HASH_SIZE]) MUST_USE;
 
+/* Is that the text of a token, also of one that has expired or was rotated? */
+bool access_knows(struct access *a, struct slice text);
+
 /* Could this be a token that another node created and this one does not know yet? */
 bool access_may_be_new(struct access *a, struct slice authorization);
 

@@ -120,16 +120,14 @@ static bool is_of_token(char c)
            || c == '-';
 }
 
-/* A whole word of the length of a token: ids may begin like one. */
-static bool has_token(struct slice s)
+/* A whole word. Ids may look like one, so it must be known. */
+static bool has_token(struct access *a, struct slice s)
 {
-    static const char begin[] = "intact_";
-
     for (size_t i = 0; i < s.len;) {
         size_t from = i;
         while (i < s.len && is_of_token(s.ptr[i]))
             i++;
-        if (i - from == ACCESS_TOKEN_SIZE && memcmp(s.ptr + from, begin, sizeof begin - 1) == 0)
+        if (access_knows(a, (struct slice){s.ptr + from, i - from}))
             return true;
         i += i < s.len;
     }
@@ -161,16 +159,17 @@ static struct slice decoded(struct http_request *r, struct slice s)
     return (struct slice){text, len};
 }
 
-static bool hides_token(struct http_request *r, struct slice s)
+static bool hides_token(const struct server *sv, struct http_request *r, struct slice s)
 {
     if (s.len < ACCESS_TOKEN_SIZE)
         return false;
-    return has_token(s) || (memchr(s.ptr, '%', s.len) && has_token(decoded(r, s)));
+    return has_token(sv->access, s)
+           || (memchr(s.ptr, '%', s.len) && has_token(sv->access, decoded(r, s)));
 }
 
-bool door_has_token(struct http_request *r)
+bool door_has_token(const struct server *sv, struct http_request *r)
 {
-    return hides_token(r, r->path) || hides_token(r, r->query);
+    return hides_token(sv, r, r->path) || hides_token(sv, r, r->query);
 }
 
 /* ---- requests that wait ---- */

@@ -12,9 +12,10 @@ struct server;
 bool door_host_is_foreign(const struct server *sv, const struct http_request *r);
 bool door_is_foreign(const struct server *sv, const struct http_request *r); /* 403 */
 
-/* Whether path or query have what looks like the text of a token. It is kept by browsers, and by
- * proxies on the way, so the request is refused (400) before anything is logged of it. */
-bool door_has_token(struct http_request *r);
+/* Whether path or query have the text of a token. It is kept by browsers, and by proxies on the
+ * way, so the request is refused (400) before anything is logged of it. The id of a task may look
+ * like a token: only texts that this server knows are refused. */
+bool door_has_token(const struct server *sv, struct http_request *r);
 
 /* Ask this before a request is left to wait for more than the store; if not, refuse it (503). */
 bool door_may_wait(const struct server *sv);

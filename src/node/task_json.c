@@ -420,10 +420,12 @@ static void render_columns(struct buf *b, const struct task_row *row)
     }
 }
 
-void render_summary(struct buf *b, const struct task_row *row)
+void render_summary(struct buf *b, const struct task_row *row, const struct summary_faults *f)
 {
     json_open(b, '{');
     render_columns(b, row);
+    json_member_raw(b, "error", f->error);
+    json_member_raw(b, "cause", f->cause);
     json_close(b, '}');
 }
 

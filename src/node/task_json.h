@@ -15,7 +15,13 @@ void render_task(struct buf *b, const struct pulses *pulses, const struct workfl
 /* The same for the archive: in one line, with all signals. Items at rest are in lines before it. */
 void render_archived(struct buf *b, const struct workflow *w, const struct task *t,
                      const struct task_row *row, const struct audit_page *operations);
-void render_summary(struct buf *b, const struct task_row *row);
+
+/* Members of a task's document that are in its summary, as JSON; NONE: null. */
+struct summary_faults {
+    struct slice error, cause;
+};
+
+void render_summary(struct buf *b, const struct task_row *row, const struct summary_faults *f);
 /* Without the address: a caller that may see a task may not be allowed to read the audit. */
 void render_audit(struct buf *b, const struct audit *a);
 /* The same, with the object left open for further members. */

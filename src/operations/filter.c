@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "base/names.h"
 #include "base/when.h"
 
 /* The states in which a task is at some step. */
@@ -196,6 +197,16 @@ static bool take_root(struct arena *a, const struct json *j, struct task_filter 
     return take_text(j, &f->query.root, e);
 }
 
+static bool take_id_prefix(struct arena *a, const struct json *j, struct task_filter *f,
+                           struct error *e)
+{
+    (void)a;
+    if (j->type != JSON_STRING || !is_task_id(j->text))
+        return bad(e, "id_prefix", "what the ids of tasks begin with");
+    f->query.id_prefix = j->text;
+    return true;
+}
+
 static bool take_all(struct arena *a, const struct json *j, struct task_filter *f, struct error *e)
 {
     (void)a;
@@ -224,6 +235,7 @@ static const struct member {
     {"children", take_children},
     {"parent", take_parent},
     {"root", take_root},
+    {"id_prefix", take_id_prefix},
     {"all", take_all},
 };
 
@@ -236,7 +248,7 @@ static bool take_member(struct arena *a, const struct json *j, struct task_filte
     (void)error_set(e, ERR_INVALID,
                     "filter: there is no member \"%.*s\", expected state, workflow, version, step, "
                     "agent, error, tag, submitted_after, submitted_before, ended_after, "
-                    "ended_before, closed, paused, ids, children, parent, root, or all",
+                    "ended_before, closed, paused, ids, id_prefix, children, parent, root, or all",
                     SLICE_ARG(j->key));
     return false;
 }

@@ -37,7 +37,7 @@ static void a_filter_is_a_query(void **state)
                              "{\"state\":[\"error\",\"pending\"],\"workflow\":\"w\",\"version\":3,"
                              "\"step\":\"s\",\"tag\":{\"k\":\"v\"},\"closed\":false,"
                              "\"submitted_after\":\"2026-01-31T10:00:00Z\",\"ids\":[\"a\",\"b\","
-                             "\"a\"]}",
+                             "\"a\"],\"id_prefix\":\"a-\"}",
                              &f, &e);
     CHECK(err == ERR_OK, "%s", e.text);
     CHECK(f.query.states == (1U << TASK_ERROR | 1U << TASK_PENDING), "states");
@@ -46,6 +46,7 @@ static void a_filter_is_a_query(void **state)
     CHECK(f.query.tag_count == 1 && slice_is(f.query.tags[0].value, "v"), "tags");
     CHECK(f.query.submitted_after == INT64_C(1769853600000), "time");
     CHECK(f.query.id_count == 2, "each id once");
+    CHECK(slice_is(f.query.id_prefix, "a-"), "the beginning of ids");
     CHECK(f.has_conditions && !f.all, "it has conditions");
 }
 
@@ -76,6 +77,8 @@ static void what_is_wrong_is_named(void **state)
     check_refused("{\"state\":\"dead\"}", "filter.state");
     check_refused("{\"state\":[]}", "filter.state");
     check_refused("{\"version\":0}", "filter.version");
+    check_refused("{\"id_prefix\":\"\"}", "filter.id_prefix");
+    check_refused("{\"id_prefix\":\"a*\"}", "filter.id_prefix");
     check_refused("{\"step\":\"\"}", "filter.step");
     check_refused("{\"tag\":{\"k\":1}}", "filter.tag");
     check_refused("{\"ended_before\":\"yesterday\"}", "filter.ended_before");

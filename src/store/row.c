@@ -444,12 +444,16 @@ bool row_asks(const struct task_row *row, struct slice group)
     return false;
 }
 
+static bool begins_with(struct slice text, struct slice prefix)
+{
+    return text.len >= prefix.len && memcmp(text.ptr, prefix.ptr, prefix.len) == 0;
+}
+
 bool name_is_like(struct slice name, struct slice pattern)
 {
     if (pattern.len == 0 || pattern.ptr[pattern.len - 1] != '*')
         return slice_eq(name, pattern);
-    size_t len = pattern.len - 1;
-    return name.len >= len && memcmp(name.ptr, pattern.ptr, len) == 0;
+    return begins_with(name, (struct slice){pattern.ptr, pattern.len - 1});
 }
 
 bool name_is_within(struct slice name, const struct slice *patterns, size_t count)
@@ -469,6 +473,8 @@ bool list_wants(const struct list_query *q, const struct task_row *row)
     if (q->within && !name_is_within(row->workflow, q->within, q->within_count))
         return false;
     if (q->version != 0 && row->version != q->version)
+        return false;
+    if (q->id_prefix.ptr && !begins_with(row->id, q->id_prefix))
         return false;
     if (!wish_fits(q->paused, row->paused_at != 0) || !wish_fits(q->closed, row->closed_at != 0))
         return false;

@@ -182,6 +182,47 @@ test("filters are in the address, and the list obeys them", async (t) => {
   assert.deepEqual(new Set(await states()), new Set(["error"]));
 });
 
+test("the list says why tasks have stopped, and is narrowed by what ids begin with", async (t) => {
+  const page = await open(t, "/tasks?state=error", { expected: [/status of 404/] });
+  const row = (id) => page.getByRole("row").filter({ has: page.getByRole("link", { name: id, exact: true }) });
+  await row("payout-4").getByText("pay: declined", { exact: true }).waitFor();
+  await row("order-stuck").getByText("ship: declined, then no-refund", { exact: true }).waitFor();
+  assert.equal(await row("payout-4").locator(".c-detail").getAttribute("title"), "pay: declined: the card is blocked");
+  await page.keyboard.press("/");
+  await page.keyboard.type("payout-*");
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "Remove the filter: id payout-…" }).waitFor();
+  assert.equal(new URL(page.url()).search, "?id_prefix=payout-");
+  await page.waitForFunction(() => [...document.querySelectorAll(".task-rows .c-id")].every((e) => e.textContent.startsWith("payout-")) && document.querySelectorAll(".task-rows .c-id").length >= 5);
+  await page.goto(`${server.url}/tasks/payout-`);
+  await page.getByRole("link", { name: "those whose ids begin so" }).click();
+  await row("payout-4").waitFor();
+});
+
+test("exact times are had by a key, for all times of the page", async (t) => {
+  const page = await open(t, "/tasks/payout-4");
+  const shown = page.locator(".facts-line time").first();
+  const at = (await read("payout-4")).submitted_at;
+  await shown.waitFor();
+  assert.match(await shown.innerText(), /^(\d+ \w{3}, )?\d\d:\d\d:\d\d$/);
+  await page.keyboard.press("t");
+  await page.waitForFunction(() => /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}$/.test(document.querySelector(".facts-line time").textContent));
+  await page.getByRole("button", { name: /^Times to the ms/ }).click();
+  await page.waitForFunction((utc) => document.querySelector(".facts-line time").textContent === utc, at);
+  await page.keyboard.press("g");
+  await page.keyboard.press("t");
+  await heading(page, "Tasks");
+  await page.waitForFunction(() => [...document.querySelectorAll(".c-at time")].every((e) => e.textContent.endsWith("Z")) && document.querySelector(".c-at time"));
+  await page.keyboard.press("t");
+  await page.waitForFunction(() => document.querySelector(".c-at time").textContent.endsWith(" ago"));
+});
+
+test("a step whose child has stopped is drawn as failed", async (t) => {
+  await until("delivery-1", (x) => x.state === "error");
+  const page = await open(t, "/tasks/delivery-1");
+  await page.locator(".node.s-failed").filter({ hasText: "child in error" }).waitFor();
+});
+
 test("the list is used by keyboard", async (t) => {
   const page = await open(t, "/tasks?state=error&tag.desk=north");
   await page.waitForFunction(() => document.querySelectorAll(".task-rows .task-row").length === 4);

@@ -24,7 +24,7 @@ before(async () => {
   await server.call("PUT", "/v1/workflows/pay", PAY);
   const reader = await server.call("POST", "/v1/tokens", { name: "reader", roles: ["read"] });
   people = { admin: { token: server.token }, reader: { token: reader.token } };
-  for (const n of [1, 2, 3, 4, 5, 6]) await stopped(server, `t-${n}`);
+  for (const n of [1, 2, 3, 4, 5, 6, 7]) await stopped(server, `t-${n}`);
 });
 
 after(async () => {
@@ -158,6 +158,7 @@ test("a slow connection: pages say that they are loading, then show what there i
 test("a connection that breaks and comes again", async (t) => {
   const page = await open(t, "/tasks/t-3");
   await live(page);
+  await page.getByText(/The task has stopped in error/).waitFor(); // it is read beside the stream, and stays
   await page.context().setOffline(true);
   await stale(page).waitFor();
   await close("t-3");
@@ -203,6 +204,37 @@ test("a stream alone that has died without a word is made anew", async (t) => {
   await closedState(page).waitFor();
   await live(page);
   assert.equal(await stale(page).count(), 0, "the server answered all the time");
+});
+
+// What a page asks of the streams of events is answered by `answer`; the rest goes to the server.
+const refuse = (page, is) => page.route(/\/events(\?|$)/, (route) => (is(new URL(route.request().url()))
+  ? route.fulfill({ status: 422, contentType: "application/problem+json", body: '{"type": "urn:intact:problem:unknown-parameter"}' }) : route.continue()));
+
+test("a server of an earlier version, which knows no pace of streams, is asked without it", async (t) => {
+  const page = await open(t, "/alerts", { expected: [...BROKEN, /status of 422/] });
+  const asked = [];
+  await refuse(page, (url) => { asked.push(url.search); return url.searchParams.has("per_second"); });
+  await page.goto(`${server.url}/tasks?workflow=pay`);
+  await live(page);
+  await page.getByRole("row").filter({ hasText: "t-2" }).waitFor();
+  await server.call("POST", "/v1/tasks", { workflow: "pay", id: "t-old" });
+  await page.getByRole("button", { name: "1 new task: show" }).waitFor();
+  assert.deepEqual(asked, ["?per_second=50&workflow=pay", "?workflow=pay"]);
+});
+
+test("a page whose streams are all refused is read now and then, and says so", async (t) => {
+  const page = await open(t, "/alerts", { expected: [...BROKEN, /status of 422/] });
+  await refuse(page, () => true);
+  await page.goto(`${server.url}/tasks/t-7`);
+  await page.getByText(/The task has stopped in error/).waitFor();
+  await page.getByText("Current", { exact: true }).waitFor();
+  await close("t-7");
+  await closedState(page).waitFor();
+  assert.equal(await page.getByText("Live", { exact: true }).count(), 0);
+  await page.goto(`${server.url}/tasks?workflow=pay`);
+  await page.getByRole("row").filter({ hasText: "t-7" }).getByText("closed").waitFor();
+  await server.call("POST", "/v1/tasks/t-7/reopen", { reason: "a test" });
+  await page.getByRole("row").filter({ hasText: "t-7" }).getByText("closed").waitFor({ state: "detached" });
 });
 
 // ---- nodes ----

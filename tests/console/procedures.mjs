@@ -465,6 +465,7 @@ test("bulk: each filter, by its field, and as an operation's", async (t) => {
     ["Ended after", end, `--ended-after ${end}`, `ended_at >= '${end}' AND ${ROOTS}`],
     ["Ended before", end, `--ended-before ${end}`, `ended_at < '${end}' AND ${ROOTS}`],
     ["Descendants of", "f-1", "--root f-1", `id = '${child}'`],
+    ["Id begins with", "b-", "--id-prefix b-", `id LIKE 'b-%' AND ${ROOTS}`],
     ["Ids", "b-1, o-2", "--ids b-1,o-2", "id IN ('b-1', 'o-2')"],
     ["Tags, one a line", "shop=oslo\ndesk=b c", "--tag shop=oslo --tag 'desk=b c'", "id = 'e-1'"],
     ["Paused", "true", "--paused yes", `paused_at IS NOT NULL AND ${ROOTS}`],

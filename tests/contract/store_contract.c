@@ -617,42 +617,42 @@ static void listings_are_narrowed_by_tags_and_times(void **state)
 {
     const struct tag tags[] = {{SLICE("city"), SLICE("Bonn")}, {SLICE("rare"), SLICE("x")}};
     struct world *w = *state;
-    const uint64_t all = bits(0, 60, 1);
     const uint64_t tagged = bits(0, 60, 3) | UINT64_C(1) << 7;
-    const uint64_t hours = bits(18, 31, 1);
-    const uint32_t pending = 1U << TASK_PENDING;
+    const uint32_t pending = 1U << TASK_PENDING, open = pending | 1U << TASK_ERROR;
+    const int64_t from = 1 + 18 * INT64_C(600000), to = 1 + 31 * INT64_C(600000);
+    /* clang-format off */
+    const struct { const char *what; struct list_query q; uint64_t tasks; } cases[] = {
+        {"all", {.states = 0}, bits(0, 60, 1)},
+        {"pending", {.states = pending}, bits(0, 60, 5)},
+        {"pending or error", {.states = open}, bits(0, 60, 5)},
+        {"open, Bonn", {.states = open, .tags = tags, .tag_count = 1}, tagged & bits(0, 60, 5)},
+        {"Bonn", {.tags = tags, .tag_count = 1}, tagged},
+        {"rare, in Bonn", {.tags = tags, .tag_count = 2}, UINT64_C(1) << 7},
+        {"rare", {.tags = tags + 1, .tag_count = 1}, UINT64_C(1) << 7},
+        {"some hours", {.submitted_after = from, .submitted_before = to}, bits(18, 31, 1)},
+        {"hours, pending", {.submitted_after = from, .submitted_before = to, .states = pending},
+         bits(18, 31, 5)},
+        {"of no workflow, pending", {.states = pending, .workflow = SLICE("no")}, 0},
+        {"of no workflow", {.submitted_after = from, .workflow = SLICE("no")}, 0},
+        {"of ids that begin so", {.id_prefix = SLICE("t-1")}, bits(10, 20, 1) | UINT64_C(2)},
+        {"pending, of these ids", {.id_prefix = SLICE("t-1"), .states = open}, bits(10, 20, 5)},
+        {"in Bonn, of ids that begin so",
+         {.id_prefix = SLICE("t-1"), .states = open, .tags = tags, .tag_count = 1},
+         bits(15, 16, 1)},
+        {"a whole id is a beginning", {.id_prefix = SLICE("t-59")}, UINT64_C(1) << 59},
+        {"of no id", {.id_prefix = SLICE("T-")}, 0},
+    };
+    /* clang-format on */
 
     insert_hours(w, 60, 7);
     for (size_t scan_max = 0; scan_max < 12; scan_max += 1 + scan_max / 3)
-        for (size_t limit = 1; limit < 70; limit *= 4) {
-            struct list_query q = {.limit = limit, .scan_max = scan_max};
-            CHECK(all_pages(w, q) == all, "all");
-            q.states = pending;
-            CHECK(all_pages(w, q) == bits(0, 60, 5), "pending");
-            q.states = pending | 1U << TASK_ERROR;
-            CHECK(all_pages(w, q) == bits(0, 60, 5), "pending or error");
-            q.tags = tags;
-            q.tag_count = 1;
-            CHECK(all_pages(w, q) == (tagged & bits(0, 60, 5)), "pending in Bonn");
-            q.states = 0;
-            CHECK(all_pages(w, q) == tagged, "Bonn");
-            q.tag_count = 2;
-            CHECK(all_pages(w, q) == UINT64_C(1) << 7, "rare, in Bonn");
-            q.tags = tags + 1;
-            q.tag_count = 1;
-            CHECK(all_pages(w, q) == UINT64_C(1) << 7, "rare");
-            q = (struct list_query){.limit = limit,
-                                    .scan_max = scan_max,
-                                    .submitted_after = 1 + 18 * INT64_C(600000),
-                                    .submitted_before = 1 + 31 * INT64_C(600000)};
-            CHECK(all_pages(w, q) == hours, "some hours");
-            q.states = pending;
-            CHECK(all_pages(w, q) == (hours & bits(0, 60, 5)), "some hours, pending");
-            q.workflow = SLICE("nobody's");
-            CHECK(all_pages(w, q) == 0, "of no workflow");
-            q.states = 0;
-            CHECK(all_pages(w, q) == 0, "of no workflow, in any state");
-        }
+        for (size_t limit = 1; limit < 70; limit *= 4)
+            for (size_t i = 0; i < COUNT_OF(cases); i++) {
+                struct list_query q = cases[i].q;
+                q.limit = limit;
+                q.scan_max = scan_max;
+                CHECK(all_pages(w, q) == cases[i].tasks, "%s", cases[i].what);
+            }
 }
 
 /* Tasks that move from state to state between two pages stay where they are. */

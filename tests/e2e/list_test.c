@@ -153,6 +153,10 @@ static void tags_narrow_a_listing(void **state)
     listed_are("tag.city=Bonn&tag.city=Bonn", "g-3,g-1");
     listed_are("tag.city=Bonn&state=pending,error&workflow=tagged", "g-3,g-1");
     listed_are("tag.city=Bonn&state=processed", "");
+    listed_are("id_prefix=g-", "g-4,g-3,g-2,g-1");
+    listed_are("id_prefix=g-&tag.city=Bonn", "g-3,g-1");
+    listed_are("id_prefix=g-&ids=g-2,mv-1", "g-2");
+    listed_are("id_prefix=g&workflow=nobody", "");
     get(&node, &r, "/v1/tasks?tag.shop=1");
     EXPECT_TEXT(&r, "tasks.0.tags.city", "Bonn");
     assert_int_equal(sql_int(&node, "SELECT count(*) FROM tag"), 5);

@@ -340,6 +340,8 @@ static void look_at_filters(struct world *w)
         {"by end of a state", {.states = 1U << TASK_PROCESSED, .ended_after = INT64_MAX}},
         {"paused", {.paused = LIST_ONLY}},
         {"closed", {.states = 1U << TASK_ERROR, .closed = LIST_ONLY}},
+        {"by what few ids begin with", {.id_prefix = SLICE("done-3000"), .version = 77}},
+        {"by what many ids begin with", {.id_prefix = SLICE("done-"), .version = 77}},
         {"by ids and what none of them is", {.ids = ids, .id_count = 3, .version = 77}},
     };
 

@@ -19,7 +19,8 @@ export interface Moves {
 export function movesOf(moves: string): Moves {
   const lines = moves.split("\n");
   return {
-    text: lines.filter((l) => !l.startsWith("intact ")).join(" "),
+    // The flag has a button here.
+    text: lines.filter((l) => !l.startsWith("intact ")).join(" ").replace("resolve it with --effect none", "say that it took no effect"),
     commands: lines.filter((l) => l.startsWith("intact ")).map(suggestion),
   };
 }

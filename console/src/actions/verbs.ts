@@ -107,6 +107,7 @@ export const isUndone = (s: Step) => s.state === "undoing" || s.state === "undon
 // What a step is drawn as: one whose items or child are at work is `waiting` to the API.
 export function drawnState(s: Step): string {
   if (s.in_doubt) return "doubt";
+  if (s.state === "waiting" && s.child?.state === "error") return "failed"; // it goes on when its child does
   const works = s.state === "waiting" && s.begun_at && (s.kind === "for_each" || (s.kind === "task" && s.child?.state === "running"));
   return works ? "running" : s.state;
 }

@@ -6,8 +6,19 @@ import { heard, silentSince, unheard } from "./client.ts";
 
 export const streaming = signal<"off" | "opening" | "open" | "lost">("off");
 
-// As many changes in a second as a page has a use for; of more than these it is told by a `gap`.
+// As many changes in a second as a page has a use for; of more than these it is told by a `gap`. A server of an earlier
+// version, as there may be during an upgrade, refuses the parameter: a stream that is refused is asked for in turn without
+// it and with it.
 export const PACE = { per_second: "50" };
+
+export function withoutPace(path: string): string {
+  const [place, query = ""] = path.split("?") as [string, string?];
+  const rest = new URLSearchParams(query);
+  for (const name of Object.keys(PACE)) rest.delete(name);
+  return rest.size > 0 ? `${place}?${rest}` : place;
+}
+
+let isPaced = true; // which of the two the server took last
 const SOON = 2000;
 
 // Does it soon, and once for all that ask for it until then.
@@ -34,7 +45,8 @@ export interface Handlers {
 }
 
 const APART = 200; // between two of those
-const AGAIN = 3000; // after a refusal; twice as long after each further one
+const AGAIN_FIRST = 200; // after a refusal ...
+const AGAIN = 3000; // ... and after further ones, twice as long each time
 const AGAIN_MAX = 60_000;
 // A connection can die without a word, and a page does not see what keeps a quiet one alive. So it is made anew after such
 // a silence, and when the server answers again after it did not.
@@ -74,7 +86,7 @@ export function useStream(path: string | null, handlers: Handlers) {
     };
     const open = (isRenewed = false) => {
       close();
-      const mine = new EventSource(path);
+      const mine = new EventSource(isPaced ? path : withoutPace(path));
       source = mine;
       streaming.value = isRenewed ? "open" : "opening";
       listen();
@@ -93,7 +105,8 @@ export function useStream(path: string | null, handlers: Handlers) {
           unheard();
           return;
         }
-        again = setTimeout(open, Math.min(AGAIN * 2 ** refusals, AGAIN_MAX));
+        isPaced = !isPaced;
+        again = setTimeout(open, refusals === 0 ? AGAIN_FIRST : Math.min(AGAIN * 2 ** (refusals - 1), AGAIN_MAX));
         refusals += 1;
         latest.current.onRefused();
       };

@@ -5,7 +5,7 @@ import { heardAt, silentSince } from "../api/client.ts";
 import { useResource } from "../api/resource.ts";
 import { streaming } from "../api/stream.ts";
 import type { AlertPage, ApprovalList } from "../api/types.ts";
-import { Button, now } from "../ui/basics.tsx";
+import { Button, changeTimes, now, times } from "../ui/basics.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { count, duration, moment } from "../ui/format.ts";
 import { Icon, Mark } from "../ui/icons.tsx";
@@ -94,6 +94,9 @@ function ThemeSwitch() {
   return <button type="button" class="icon-button" title={`Colours: ${label}`} aria-label={`Colours: ${label}. Change to: ${next[2]}`} onClick={() => setTheme(next[0])}><Icon name={icon} /></button>;
 }
 
+const listOf = (prefix: string) => `/tasks?${new URLSearchParams({ id_prefix: prefix })}`;
+
+// The id of a task, or the beginning of ids with a star.
 function GoTo() {
   const input = useRef<HTMLInputElement>(null);
   useKeys({ "/": (e) => { e.preventDefault(); input.current?.focus(); } });
@@ -102,12 +105,12 @@ function GoTo() {
       e.preventDefault();
       const id = input.current?.value.trim();
       if (!id) return;
-      navigate(`/tasks/${encodeURIComponent(id)}`);
+      navigate(id.length > 1 && id.endsWith("*") ? listOf(id.slice(0, -1)) : `/tasks/${encodeURIComponent(id)}`);
       if (input.current) input.current.value = "";
       input.current?.blur();
     }}>
       <Icon name="search" />
-      <input ref={input} type="search" aria-label="Open a task by its id" placeholder="Open task by id" autocomplete="off" spellcheck={false}
+      <input ref={input} type="search" aria-label="Open a task by its id" title="order-17 opens that task, order-1* lists those that begin so" placeholder="Open task by id" autocomplete="off" spellcheck={false}
         onKeyDown={(e) => e.key === "Escape" && e.currentTarget.blur()} />
       <kbd aria-hidden="true">/</kbd>
     </form>
@@ -115,7 +118,7 @@ function GoTo() {
 }
 
 const KEYS: [title: string, keys: [key: string, what: string][]][] = [
-  ["Everywhere", [["/", "Open a task by its id"], ["r", "Read again"], ["?", "These keys"], ["Esc", "Close what is open, or leave a field"]]],
+  ["Everywhere", [["/", "Open a task by its id"], ["r", "Read again"], ["t", "Times: exact, in UTC, short"], ["?", "These keys"], ["Esc", "Close what is open, or leave a field"]]],
   ["Go to", [["g o", "Overview"], ["g t", "Tasks"], ["g e", "Tasks in error"], ["g p", "Approvals"], ["g w", "Workflows"], ["g s", "Schedules"], ["g a", "Alerts"]]],
   ["In a list", [["j k", "Next, previous row"], ["Enter", "Open the row"], ["x", "Choose the task"]]],
   ["In the timeline", [["+ -", "Zoom"], ["← →", "Move"], ["0", "Show all"]]],
@@ -140,9 +143,12 @@ const GO: Record<string, string> = { o: "/", t: "/tasks", e: "/tasks?state=error
 
 function useGoKeys(onHelp: () => void) {
   const g = useRef(0);
-  const go = Object.fromEntries(Object.entries(GO).map(([key, to]) => [key, () => { if (Date.now() - g.current < 1500) navigate(to); g.current = 0; }]));
-  useKeys({ ...go, g: () => { g.current = Date.now(); }, "?": onHelp });
+  const isGoing = () => Date.now() - g.current < 1500;
+  const go: Record<string, () => void> = Object.fromEntries(Object.entries(GO).map(([key, to]) => [key, () => { if (isGoing()) navigate(to); g.current = 0; }]));
+  useKeys({ ...go, t: () => (isGoing() ? go["t"]?.() : changeTimes()), g: () => { g.current = Date.now(); }, "?": onHelp });
 }
+
+const TIMES = { short: "Exact times", local: "Times to the ms", utc: "Times in UTC" };
 
 const ROWS = "main .table tbody tr, main .cards > li, main .rows > li, main .concerns > li";
 const FIRST = "a[href], button:not([disabled]), input, summary";
@@ -185,7 +191,10 @@ export function Frame({ children }: { children: ComponentChildren }) {
       </header>
       <div class="side">
         <Nav onGo={() => setNavOpen(false)} />
-        <div class="side-foot"><Button kind="quiet" onClick={() => setShowsKeys(true)}>Keys <kbd>?</kbd></Button></div>
+        <div class="side-foot">
+          <Button kind="quiet" aria-pressed={times.value !== "short"} title="Show all times exactly, in your zone, then in UTC" onClick={changeTimes}>{TIMES[times.value]} <kbd>t</kbd></Button>
+          <Button kind="quiet" onClick={() => setShowsKeys(true)}>Keys <kbd>?</kbd></Button>
+        </div>
       </div>
       <main id="main" tabIndex={-1}>
         <Stale />

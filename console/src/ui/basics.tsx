@@ -5,7 +5,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { signal } from "@preact/signals";
 import { Problem } from "../api/client.ts";
 import { announce } from "../app/announce.ts";
-import { ago, capital, duration, exact, moment, time } from "./format.ts";
+import { ago, capital, duration, exact, exactly, moment, time, type Times } from "./format.ts";
 import { Icon, StateSign } from "./icons.tsx";
 import { pieces, plain } from "./visible.ts";
 
@@ -14,6 +14,18 @@ export const now = signal(Date.now());
 setInterval(() => {
   if (!document.hidden) now.value = Date.now();
 }, 1000);
+
+// What a mouse finds out by pointing at a time, keys and fingers find out by having all times shown exactly.
+export const times = signal<Times>("short");
+const NEXT: Record<Times, Times> = { short: "local", local: "utc", utc: "short" };
+const SAID: Record<Times, string> = { short: "Times are short", local: "Times are exact, in your zone", utc: "Times are exact, in UTC" };
+
+export function changeTimes() {
+  times.value = NEXT[times.value];
+  if (times.value === "short") delete document.documentElement.dataset["times"];
+  else document.documentElement.dataset["times"] = times.value;
+  announce(SAID[times.value]);
+}
 
 export function Text({ children, class: kind = "" }: { children: string; class?: string }) {
   return (
@@ -33,14 +45,14 @@ export function Reason({ text }: { text: string }) {
 export function Moment({ at, withMs = false }: { at: string | null | undefined; withMs?: boolean }) {
   const ms = time(at);
   if (ms === null) return <span class="none">–</span>;
-  return <time dateTime={at ?? ""} title={exact(ms)}>{moment(ms, now.value, withMs)}</time>;
+  return <time dateTime={at ?? ""} title={exact(ms)}>{times.value === "short" ? moment(ms, now.value, withMs) : exactly(ms, times.value)}</time>;
 }
 
 export function Age({ at }: { at: string | null | undefined }) {
   const ms = time(at);
   if (ms === null) return <span class="none">–</span>;
   const seen = Math.max(now.value, ms - 1000 < now.value ? ms : 0); // the clock of the page moves once a second
-  return <time dateTime={at ?? ""} title={exact(ms)}>{ago(ms, seen)}</time>;
+  return <time dateTime={at ?? ""} title={exact(ms)}>{times.value === "short" ? ago(ms, seen) : exactly(ms, times.value)}</time>;
 }
 
 // From `from` to `to`, or until now.

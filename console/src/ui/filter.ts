@@ -3,8 +3,9 @@
 import type { Filter } from "../api/types.ts";
 
 export const STATES = ["pending", "processing", "compensating", "error", "processed", "compensated"] as const;
-const TEXTS = ["workflow", "version", "step", "agent", "error", "submitted_after", "submitted_before", "ended_after", "ended_before", "parent", "root"] as const;
+const TEXTS = ["workflow", "version", "step", "agent", "error", "submitted_after", "submitted_before", "ended_after", "ended_before", "parent", "root", "id_prefix"] as const;
 const CHOICES = ["paused", "closed", "children"] as const;
+const isTime = (name: string) => /_(after|before)$/.test(name);
 type Textual = (typeof TEXTS)[number];
 type Choice = (typeof CHOICES)[number];
 
@@ -42,7 +43,7 @@ export function toQuery(filter: TaskFilter, now?: number): URLSearchParams {
   if (filter.states.length > 0) query.set("state", filter.states.join(","));
   for (const name of TEXTS) {
     const value = filter[name];
-    if (value) query.set(name, now !== undefined && name.includes("_") ? momentOf(value, now) : value);
+    if (value) query.set(name, now !== undefined && isTime(name) ? momentOf(value, now) : value);
   }
   for (const name of CHOICES) if (filter[name] !== undefined) query.set(name, String(filter[name]));
   for (const [key, value] of filter.tags) query.set(`tag.${key}`, value);
@@ -64,7 +65,7 @@ export function toOperation(filter: TaskFilter, now: number): Filter {
   if (filter.states.length > 0) found["state"] = filter.states;
   for (const name of TEXTS) {
     const value = filter[name];
-    if (value) found[name] = name === "version" ? Number(value) : name.includes("_") ? momentOf(value, now) : value;
+    if (value) found[name] = name === "version" ? Number(value) : isTime(name) ? momentOf(value, now) : value;
   }
   for (const name of CHOICES) if (filter[name] !== undefined) found[name] = filter[name];
   if (filter.tags.length > 0) found["tag"] = Object.fromEntries(filter.tags);
@@ -82,7 +83,7 @@ export function fromOperation(filter: Filter): TaskFilter {
 
 const FLAGS: Record<string, string> = {
   workflow: "--workflow", version: "--version", step: "--at-step", agent: "--agent", error: "--error", submitted_after: "--after",
-  submitted_before: "--before", ended_after: "--ended-after", ended_before: "--ended-before", parent: "--parent", root: "--root",
+  submitted_before: "--before", ended_after: "--ended-after", ended_before: "--ended-before", parent: "--parent", root: "--root", id_prefix: "--id-prefix",
 };
 
 export function toFlags(filter: TaskFilter, now: number): (string | [string, string])[] {
@@ -90,7 +91,7 @@ export function toFlags(filter: TaskFilter, now: number): (string | [string, str
   if (filter.states.length > 0) flags.push(["--state", filter.states.join(",")]);
   for (const name of TEXTS) {
     const value = filter[name];
-    if (value) flags.push([FLAGS[name] as string, name.includes("_") ? momentOf(value, now) : value]);
+    if (value) flags.push([FLAGS[name] as string, isTime(name) ? momentOf(value, now) : value]);
   }
   if (filter.closed !== undefined) flags.push(["--closed", filter.closed ? "yes" : "no"]);
   if (filter.paused !== undefined) flags.push(["--paused", filter.paused ? "yes" : "no"]);
@@ -118,7 +119,7 @@ export function parts(filter: TaskFilter): { name: string; text: string; without
     workflow: (v) => `workflow ${v}`, version: (v) => `version ${v}`, step: (v) => `at step ${v}`, agent: (v) => `agent ${v}`,
     error: (v) => `error ${v}`, submitted_after: (v) => `submitted after ${when(v)}`, submitted_before: (v) => `submitted before ${when(v)}`,
     ended_after: (v) => `ended after ${when(v)}`, ended_before: (v) => `ended before ${when(v)}`, parent: (v) => `children of ${v}`,
-    root: (v) => `descendants of ${v}`,
+    root: (v) => `descendants of ${v}`, id_prefix: (v) => `id ${v}…`,
   };
   for (const name of TEXTS) if (filter[name]) found.push({ name, text: words[name](filter[name]), without: drop(name) });
   const choices: Record<Choice, [string, string]> = {

@@ -47,9 +47,16 @@ const NUMBERS = new Intl.NumberFormat("en-GB");
 
 // The moment to the millisecond, in UTC as the API has it and in the reader's zone.
 export function exact(at: number): string {
+  return `${exactly(at, "local")} ${ZONE}\n${exactly(at, "utc")}`;
+}
+
+// How times are shown: as ages and short moments, or to the millisecond, in the reader's zone or in UTC.
+export type Times = "short" | "local" | "utc";
+
+export function exactly(at: number, times: "local" | "utc"): string {
+  if (times === "utc") return new Date(at).toISOString();
   const d = new Date(at);
-  const local = `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())} ${moment(at, at, true)}`;
-  return `${local} ${ZONE}\n${d.toISOString()}`;
+  return `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())} ${two(d.getHours())}:${two(d.getMinutes())}:${two(d.getSeconds())}.${String(d.getMilliseconds()).padStart(3, "0")}`;
 }
 
 export const count = (n: number) => NUMBERS.format(n);

@@ -1,6 +1,6 @@
 // A long list of rows of one height, of which only those in view are drawn.
 import type { ComponentChildren, RefObject } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 
 const MORE = 8; // rows above and below those in view
 
@@ -9,32 +9,35 @@ export interface Range {
   last: number; // exclusive
 }
 
-export function rangeOf(top: number, height: number, row: number, total: number): Range {
-  const first = Math.max(0, Math.floor(top / row) - MORE);
-  return { first: Math.min(first, total), last: Math.min(total, Math.ceil((top + height) / row) + MORE) };
+export function rangeOf(top: number, height: number, row: number, total: number, more = MORE): Range {
+  const first = Math.max(0, Math.floor(top / row) - more);
+  return { first: Math.min(first, total), last: Math.min(total, Math.ceil((top + height) / row) + more) };
 }
 
 // The rows of `element`, which scrolls by itself, or with the page if `scroller` is null.
 export function useRange(element: RefObject<HTMLElement>, row: number, total: number, ownScroll: boolean): Range {
   const [range, setRange] = useState<Range>({ first: 0, last: Math.min(total, 40) });
+  const isDrawn = useRef(false);
   useEffect(() => {
     const list = element.current;
     if (!list) return;
     let asked = 0;
-    const look = () => {
+    const look = (more = MORE) => {
       asked = 0;
       const top = ownScroll ? list.scrollTop : -list.getBoundingClientRect().top;
-      const height = ownScroll ? list.clientHeight : innerHeight;
-      const next = rangeOf(Math.max(0, top), height, row, total);
+      const height = ownScroll ? list.clientHeight : innerHeight - Math.max(0, -top);
+      const next = rangeOf(Math.max(0, top), height, row, total, more);
       setRange((was) => (was.first === next.first && was.last === next.last ? was : next));
     };
     const ask = () => {
-      asked ||= requestAnimationFrame(look);
+      asked ||= requestAnimationFrame(() => look());
     };
     const target = ownScroll ? list : window;
     target.addEventListener("scroll", ask, { passive: true });
     addEventListener("resize", ask);
-    look();
+    look(isDrawn.current ? MORE : 0); // what is seen comes first, the rows around it in a task of their own
+    isDrawn.current = total > 0;
+    ask();
     return () => {
       cancelAnimationFrame(asked);
       target.removeEventListener("scroll", ask);

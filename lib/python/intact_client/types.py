@@ -123,6 +123,8 @@ class _TaskSummaryRequired(TypedDict):
     paused_at: Optional[str]
     closed_at: Optional[str]
     tags: Optional[Dict[str, str]]
+    error: Optional["Fault"]
+    cause: Optional["Cause"]
 
 
 class TaskSummary(_TaskSummaryRequired, total=False):
@@ -319,8 +321,6 @@ class _TaskRequired(TaskSummary):
 
     input: Any
     output: Any
-    error: Optional[Fault]
-    cause: Optional[Cause]
     traceparent: Optional[str]
     owner: Optional[str]
     closed_reason: Optional[str]

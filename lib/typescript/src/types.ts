@@ -109,6 +109,9 @@ export interface TaskSummary {
   paused_at: string | null;
   closed_at: string | null;
   tags: Record<string, string> | null;
+  error: Fault | null;
+  /** Why it started nothing more going forward, or goes back; null while it goes forward. */
+  cause: Cause | null;
   /** The task that started it; left out if none did. */
   parent?: string;
   /** The task at the root of its family; left out if it has no parent. */
@@ -293,9 +296,6 @@ export interface Task<I = unknown, O = unknown> extends TaskSummary {
   input: I;
   /** null: it was not processed, or its workflow has no output. */
   output: O | null;
-  error: Fault | null;
-  /** Why it started nothing more going forward, or goes back; null while it goes forward. */
-  cause: Cause | null;
   traceparent: string | null;
   owner: string | null;
   closed_reason: string | null;

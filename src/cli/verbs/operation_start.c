@@ -85,6 +85,7 @@ static bool put_filter(const struct invocation *in, struct buf *b)
     json_member_text_if(b, "ended_after", slice_of(given(in, "ended-after")));
     json_member_text_if(b, "ended_before", slice_of(given(in, "ended-before")));
     put_words(b, "ids", given(in, "ids"));
+    json_member_text_if(b, "id_prefix", slice_of(given(in, "id-prefix")));
     put_choice(in, b, "closed");
     put_choice(in, b, "paused");
     if (given(in, "children")) {

@@ -45,8 +45,9 @@
          .value = "ID",                                                                           \
          .help = "all descendants of this task, which has no parent",                             \
          .kind = WORD_TASK},                                                                      \
+        {.name = "ids", .value = "ID,...", .help = "these ids"},                                  \
     {                                                                                             \
-        .name = "ids", .value = "ID,...", .help = "these ids"                                     \
+        .name = "id-prefix", .value = "TEXT", .help = "whose ids begin so"                        \
     }
 
 /* Flags for how to run it. */

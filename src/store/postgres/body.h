@@ -112,6 +112,8 @@ enum pg_sql {
     PG_SCAN_PARENT,
     PG_SCAN_ROOT,
     PG_SCAN_ID,
+    PG_SCAN_PREFIX,
+    PG_COUNT_PREFIX,
     PG_SEQ_BELOW,
     PG_ROWS,
     PG_CENSUS,

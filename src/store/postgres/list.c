@@ -9,7 +9,12 @@
 
 #include "base/clock.h"
 
-enum { SCAN_MAX = 20000, SCAN_FIRST = 4, BUDGET_MS = 2000, STATES = TASK_ERROR + 1 };
+enum {
+    SCAN_MAX = 20000,
+    SCAN_FIRST = 4,
+    BUDGET_MS = 2000,
+    STATES = TASK_ERROR + 1,
+};
 
 struct listing {
     struct postgres_store *store;
@@ -110,6 +115,7 @@ static PGresult *scan_run(const struct listing *l, const struct scan *c, struct 
     param_number(&q, lq->children);
     param_text(&q, lq->parent);
     param_text(&q, lq->root);
+    param_text(&q, lq->id_prefix);
     return pg_read_long(l->store, &q, e, "list tasks");
 }
 
@@ -159,11 +165,50 @@ static enum err scan_all(struct listing *l, enum pg_sql which, int state, struct
     return ERR_OK;
 }
 
-static enum err find(struct listing *l, struct error *e)
+static size_t scan_max(const struct list_query *lq)
+{
+    return lq->scan_max ? lq->scan_max : SCAN_MAX;
+}
+
+/* Do so few ids begin like that, that the index of ids finds them fastest? If many do, they are
+ * soon met among the newest tasks. */
+static enum err has_few(const struct listing *l, bool *ret, struct error *e)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct query q;
+
+    *ret = false;
+    if (!l->query->id_prefix.ptr)
+        return ERR_OK;
+    query_of(&q, l->store, PG_COUNT_PREFIX, &a);
+    param_text(&q, l->query->id_prefix);
+    param_number(&q, (int64_t)scan_max(l->query) + 1);
+    CLEANUP(result_end) PGresult *r = pg_read(l->store, &q, e, "list tasks");
+    if (!r)
+        return e->code;
+    *ret = (size_t)result_number(r, 0, 0) <= scan_max(l->query);
+    return ERR_OK;
+}
+
+/* Neither by ids nor by what few tasks have. */
+static enum err find_by_state(struct listing *l, struct error *e)
 {
     const struct list_query *lq = l->query;
     bool few = lq->states != 0 && !(lq->states & 1U << TASK_PROCESSED); /* they have an index */
     enum err err = ERR_OK;
+
+    if (!few)
+        return scan_all(l, lq->workflow.ptr ? PG_SCAN_WORKFLOW : PG_SCAN, -1, e);
+    for (int i = 0; i < STATES && err == ERR_OK; i++)
+        if (lq->states & 1U << i)
+            err = scan_all(l, PG_SCAN_STATE, i, e);
+    return err;
+}
+
+static enum err find(struct listing *l, struct error *e)
+{
+    const struct list_query *lq = l->query;
+    bool few = false;
 
     if (lq->ids)
         return scan_all(l, PG_SCAN_ID, -1, e);
@@ -173,14 +218,13 @@ static enum err find(struct listing *l, struct error *e)
         return scan_all(l, PG_SCAN_PARENT, -1, e);
     if (lq->root.ptr)
         return scan_all(l, PG_SCAN_ROOT, -1, e);
+    if (has_few(l, &few, e) != ERR_OK)
+        return e->code;
+    if (few)
+        return scan_all(l, PG_SCAN_PREFIX, -1, e);
     if (lq->tag_count > 0)
         return scan_all(l, PG_SCAN_TAG, -1, e);
-    if (!few)
-        return scan_all(l, lq->workflow.ptr ? PG_SCAN_WORKFLOW : PG_SCAN, -1, e);
-    for (int i = 0; i < STATES && err == ERR_OK; i++)
-        if (lq->states & 1U << i)
-            err = scan_all(l, PG_SCAN_STATE, i, e);
-    return err;
+    return find_by_state(l, e);
 }
 
 /* The seq from which on all were submitted too late: found by bisection, times rise with it. */
@@ -255,7 +299,7 @@ enum err pg_list(struct store *base, const struct list_query *lq, struct arena *
         .arena = a,
         .below = lq->before_seq ? lq->before_seq : INT64_MAX,
         .until = clock_steady_ms() + (lq->budget_us ? lq->budget_us / 1000 : BUDGET_MS),
-        .budget = ((lq->scan_max ? lq->scan_max : SCAN_MAX) + scans - 1) / scans, /* one at least */
+        .budget = (scan_max(lq) + scans - 1) / scans, /* one at least */
         .seqs = arena_alloc(a, scans * (lq->limit + 1) * sizeof(int64_t)),
     };
     enum err err = ERR_OK;

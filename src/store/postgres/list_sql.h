@@ -17,7 +17,7 @@
  * the numbers of those that fit, newest first. */
 #define SCAN(from, order)                                                                      \
     "WITH c AS MATERIALIZED (SELECT t.seq, t.state, t.workflow, t.submitted_at, t.version, "   \
-    "t.paused_at, t.closed_at, t.parent, t.root, "                                             \
+    "t.paused_at, t.closed_at, t.parent, t.root, t.id, "                                       \
     "t.ended_at, t.waiting_for, CASE WHEN $13::text IS NOT NULL OR $14::text IS NOT NULL OR "  \
     "cardinality($17::text[]) > 0 THEN t.doc END AS doc " from " ORDER BY " order              \
     " LIMIT $2), f AS (SELECT c.seq FROM c WHERE "                                             \
@@ -39,6 +39,7 @@
     "ELSE c.workflow = p.n END)) "                                                             \
     "AND ($22::int8 = 0 OR (c.parent IS NOT NULL) = ($22 = 1)) "                               \
     "AND ($23::text IS NULL OR c.parent = $23) AND ($24::text IS NULL OR c.root = $24) "       \
+    "AND ($25::text IS NULL OR starts_with(c.id, $25)) "                                       \
     "AND NOT EXISTS (SELECT 1 FROM unnest($7::text[], $8::text[]) AS w(key, value) WHERE NOT " \
     "EXISTS (SELECT 1 FROM ~tag AS g WHERE g.key = w.key AND g.value = w.value "               \
     "AND g.task = c.seq)) ORDER BY c.seq DESC LIMIT $9) "                                      \

@@ -237,6 +237,7 @@ struct list_query {
     int64_t ended_after, ended_before; /* at or after, before; 0: any, or not ended */
     const struct slice *ids;           /* one of these, all different; NULL: any */
     size_t id_count;
+    struct slice id_prefix; /* what their ids begin with; NONE: anything */
     const struct tag *tags;
     size_t tag_count;
     int64_t submitted_after, submitted_before; /* at or after, before; 0: any */

@@ -114,6 +114,8 @@ enum sql {
     SQL_SCAN_PARENT,
     SQL_SCAN_ROOT,
     SQL_SCAN_ID,
+    SQL_SCAN_PREFIX,
+    SQL_COUNT_PREFIX, /* ids that begin so, up to a number */
     SQL_HAS_TAG,
     SQL_SEQ_BELOW,
     SQL_ROW,

@@ -81,6 +81,8 @@ static bool wants(const struct list_query *lq, sqlite3_stmt *q)
     if (lq->closed != LIST_EITHER)
         row.closed_at = sqlite3_column_int64(q, 9);
     see_family(lq, q, &row);
+    if (lq->id_prefix.ptr)
+        row.id = query_text(q, 13);
     if (!task_state_parse(query_text(q, 1), &row.state))
         row.state = TASK_ERROR; /* of a row that cannot be read, as everywhere */
     if (!list_wants(lq, &row))
@@ -141,6 +143,7 @@ static int scan_by(struct db *d, enum sql which, int64_t below, struct slice by,
     bind_number(q, 4, list_wants_doc(f->query));
     bind_number(q, 5, f->query->children != LIST_EITHER && !family);
     bind_number(q, 6, family);
+    bind_number(q, 7, f->query->id_prefix.ptr != NULL);
     if (by.ptr)
         bind_text(q, 2, by);
     if (which == SQL_SCAN_TAG)
@@ -148,12 +151,55 @@ static int scan_by(struct db *d, enum sql which, int64_t below, struct slice by,
     return scan(d, q, which == SQL_SCAN_TAG ? 1 : 0, f);
 }
 
+static size_t scan_max(const struct list_query *lq)
+{
+    return lq->scan_max ? lq->scan_max : SCAN_MAX;
+}
+
+/* Do so few ids begin like that, that the index of ids finds them fastest? If many do, they are
+ * soon met among the newest tasks. */
+static int has_few(struct db *d, const struct list_query *lq, bool *ret)
+{
+    CLEANUP(query_end) sqlite3_stmt *q = NULL;
+
+    *ret = false;
+    if (!lq->id_prefix.ptr)
+        return SQLITE_OK;
+    int rc = db_query(d, SQL_COUNT_PREFIX, &q);
+    if (rc != SQLITE_OK)
+        return rc;
+    bind_text(q, 1, lq->id_prefix);
+    bind_number(q, 2, (int64_t)scan_max(lq) + 1);
+    rc = query_step(q);
+    if (rc != SQLITE_ROW)
+        return rc == SQLITE_DONE ? SQLITE_CORRUPT : rc;
+    *ret = (size_t)sqlite3_column_int64(q, 0) <= scan_max(lq);
+    return SQLITE_OK;
+}
+
 enum { STATES = TASK_ERROR + 1 };
+
+/* Neither by ids nor by what few tasks have. */
+static int find_by_state(struct db *d, int64_t below, struct found *f)
+{
+    const struct list_query *lq = f->query;
+    bool few = lq->states != 0 && !(lq->states & 1U << TASK_PROCESSED); /* they have an index */
+    int rc = SQLITE_OK;
+
+    if (!few)
+        return lq->workflow.ptr ? scan_by(d, SQL_SCAN_WORKFLOW, below, lq->workflow, f)
+                                : scan_by(d, SQL_SCAN, below, SLICE_NONE, f);
+    for (unsigned i = 0; i < STATES && rc == SQLITE_OK; i++)
+        if (lq->states & 1U << i)
+            rc =
+                scan_by(d, SQL_SCAN_STATE, below, slice_of(task_state_text((enum task_state)i)), f);
+    return rc;
+}
 
 static int find(struct db *d, int64_t below, struct found *f)
 {
     const struct list_query *lq = f->query;
-    bool few = lq->states != 0 && !(lq->states & 1U << TASK_PROCESSED); /* they have an index */
+    bool few = false;
     int rc = SQLITE_OK;
 
     for (size_t i = 0; i < lq->id_count && rc == SQLITE_OK; i++)
@@ -166,16 +212,14 @@ static int find(struct db *d, int64_t below, struct found *f)
         return scan_by(d, SQL_SCAN_PARENT, below, lq->parent, f);
     if (lq->root.ptr)
         return scan_by(d, SQL_SCAN_ROOT, below, lq->root, f);
+    rc = has_few(d, lq, &few);
+    if (rc != SQLITE_OK)
+        return rc;
+    if (few)
+        return scan_by(d, SQL_SCAN_PREFIX, below, lq->id_prefix, f);
     if (lq->tag_count > 0)
         return scan_by(d, SQL_SCAN_TAG, below, lq->tags[0].key, f);
-    if (!few)
-        return lq->workflow.ptr ? scan_by(d, SQL_SCAN_WORKFLOW, below, lq->workflow, f)
-                                : scan_by(d, SQL_SCAN, below, SLICE_NONE, f);
-    for (unsigned i = 0; i < STATES && rc == SQLITE_OK; i++)
-        if (lq->states & 1U << i)
-            rc =
-                scan_by(d, SQL_SCAN_STATE, below, slice_of(task_state_text((enum task_state)i)), f);
-    return rc;
+    return find_by_state(d, below, f);
 }
 
 /* The seq from which on all were submitted too late: found by bisection, times rise with it. */
@@ -259,7 +303,7 @@ static int list(struct db *d, const struct list_query *lq, struct arena *a, stru
     struct found f = {
         .query = lq,
         .seqs = arena_alloc(a, most * sizeof(int64_t)),
-        .budget = lq->ids ? SIZE_MAX : (lq->scan_max ? lq->scan_max : SCAN_MAX) / scans,
+        .budget = lq->ids ? SIZE_MAX : scan_max(lq) / scans,
         .until_us =
             lq->ids ? INT64_MAX : clock_steady_us() + (lq->budget_us ? lq->budget_us : BUDGET_US),
     };

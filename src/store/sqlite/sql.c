@@ -50,10 +50,11 @@
 
 /* ?4: the document is wanted, too; ?5: whether it is a child; ?6: whose. What is not read costs
  * nothing, and the type of a value is known without reading what lies before it. */
-#define SCAN                                                                         \
-    "SELECT t.seq, t.state, t.workflow, t.submitted_at, t.version, t.ended_at, "     \
-    "iif(?4, t.waiting_for, NULL), iif(?4, t.doc, NULL), t.paused_at, t.closed_at, " \
-    "iif(?5, typeof(t.parent) <> 'null', 0), iif(?6, t.parent, NULL), iif(?6, t.root, NULL) "
+#define SCAN                                                                                   \
+    "SELECT t.seq, t.state, t.workflow, t.submitted_at, t.version, t.ended_at, "               \
+    "iif(?4, t.waiting_for, NULL), iif(?4, t.doc, NULL), t.paused_at, t.closed_at, "           \
+    "iif(?5, typeof(t.parent) <> 'null', 0), iif(?6, t.parent, NULL), iif(?6, t.root, NULL), " \
+    "iif(?7, t.id, NULL) "
 #define AUDIT     "SELECT seq, " AUDIT_COLUMNS(NAME, ", ") " FROM audit WHERE seq < ?1"
 #define OPERATION "SELECT seq, " OPERATION_COLUMNS(NAME, ", ") ", id FROM operation WHERE "
 #define PAGE      " ORDER BY seq DESC LIMIT ?2"
@@ -221,6 +222,10 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
         [SQL_SCAN_ROOT] = SCAN "FROM task AS t WHERE t.seq < ?1 AND t.root = ?2 "
             "ORDER BY t.seq DESC",
         [SQL_SCAN_ID] = SCAN "FROM task AS t WHERE t.seq < ?1 AND t.id = ?2",
+        [SQL_SCAN_PREFIX] = SCAN "FROM task AS t WHERE t.seq IN (SELECT seq FROM task "
+            "WHERE id >= ?2 AND id < ?2 || char(127)) AND t.seq < ?1 ORDER BY t.seq DESC",
+        [SQL_COUNT_PREFIX] = "SELECT count(*) FROM (SELECT 1 FROM task WHERE id >= ?1 "
+            "AND id < ?1 || char(127) LIMIT ?2)",
         [SQL_HAS_TAG] = "SELECT 1 FROM tag WHERE key = ?1 AND value = ?2 AND task = ?3",
         [SQL_SEQ_BELOW] = "SELECT seq, submitted_at FROM task WHERE seq < ?1 "
             "ORDER BY seq DESC LIMIT 1",

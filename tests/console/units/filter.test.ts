@@ -5,7 +5,7 @@ import { fromOperation, fromQuery, isEmpty, momentOf, parts, toFlags, toOperatio
 const NOW = Date.parse("2026-01-31T12:00:00.000Z");
 const ALL: TaskFilter = {
   states: ["error", "compensating"], ids: ["o-1", "o-2"], tags: [["shop", "a=b & c"], ["x.y", "ü"]], workflow: "order", version: "3", step: "charge", agent: "bank",
-  error: "declined", submitted_after: "2h", submitted_before: "2026-01-31T11:00:00Z", ended_after: "1d", ended_before: "5m", parent: "p-1", root: "r-1",
+  error: "declined", submitted_after: "2h", submitted_before: "2026-01-31T11:00:00Z", ended_after: "1d", ended_before: "5m", parent: "p-1", root: "r-1", id_prefix: "o_a",
   paused: false, closed: true, children: true,
 };
 
@@ -31,7 +31,7 @@ test("the filter of an operation has the members of the API", () => {
   assert.deepEqual(toOperation(ALL, NOW), {
     state: ["error", "compensating"], workflow: "order", version: 3, step: "charge", agent: "bank", error: "declined",
     submitted_after: "2026-01-31T10:00:00.000Z", submitted_before: "2026-01-31T11:00:00Z", ended_after: "2026-01-30T12:00:00.000Z",
-    ended_before: "2026-01-31T11:55:00.000Z", parent: "p-1", root: "r-1", paused: false, closed: true, children: true,
+    ended_before: "2026-01-31T11:55:00.000Z", parent: "p-1", root: "r-1", id_prefix: "o_a", paused: false, closed: true, children: true,
     tag: { shop: "a=b & c", "x.y": "ü" }, ids: ["o-1", "o-2"],
   });
   assert.deepEqual(toOperation({ states: [], ids: [], tags: [] }, NOW), { all: true }, "an empty filter is refused by the server");
@@ -51,7 +51,7 @@ test("flags of the command line", () => {
 test("each part can be removed by itself", () => {
   const found = parts(ALL);
   assert.deepEqual(found.map((p) => p.name), ["workflow", "version", "step", "agent", "error", "submitted_after", "submitted_before", "ended_after", "ended_before",
-    "parent", "root", "paused", "closed", "children", "tag.shop", "tag.x.y", "ids"]);
+    "parent", "root", "id_prefix", "paused", "closed", "children", "tag.shop", "tag.x.y", "ids"]);
   for (const part of found) {
     assert.equal(parts(part.without).length, found.length - 1, part.name);
     assert.ok(!parts(part.without).some((p) => p.name === part.name), part.name);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { ago, bytes, countTo, duration, moment, plural } from "../src/ui/format.ts";
+import { ago, bytes, countTo, duration, exact, exactly, moment, plural } from "../src/ui/format.ts";
 import { pieces, plain } from "../src/ui/visible.ts";
 import { commandLine, quote, words } from "../src/ui/shell.ts";
 
@@ -24,6 +24,13 @@ test("a moment is as short as it may be", () => {
   assert.equal(moment(new Date(2026, 10, 29, 3, 4, 5, 6).getTime(), now, true), "03:04:05.006");
   assert.equal(moment(new Date(2026, 0, 2, 3, 4, 5).getTime(), now), "2 Jan, 03:04:05");
   assert.equal(moment(new Date(2025, 0, 2, 3, 4, 5).getTime(), now), "2 Jan 2025, 03:04:05");
+});
+
+test("an exact time says the milliseconds, in the reader's zone and in UTC", () => {
+  const at = new Date(2026, 10, 9, 3, 4, 5, 6).getTime();
+  assert.equal(exactly(at, "local"), "2026-11-09 03:04:05.006");
+  assert.equal(exactly(at, "utc"), new Date(at).toISOString());
+  assert.deepEqual(exact(at).split("\n").map((l) => l.slice(0, 10)), ["2026-11-09", new Date(at).toISOString().slice(0, 10)]);
 });
 
 test("numbers", () => {

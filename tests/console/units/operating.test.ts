@@ -5,9 +5,11 @@ import { movesOf, suggestion } from "../src/actions/suggested.ts";
 import { drawnState, isOffered, isUnread, requestBody, stepsFor, taskCommand, VERBS, type VerbName } from "../src/actions/verbs.ts";
 import { match } from "../src/app/router.ts";
 import { allows, allowsFor } from "../src/app/session.ts";
-import type { AlertPage, Stats, Task, TaskChange, TaskSummary } from "../src/api/types.ts";
-import { concerns } from "../src/pages/overview/concerns.ts";
-import { changed, NO_ROWS, ofChosen, partsOf, refreshed, withPage } from "../src/pages/tasks/model.ts";
+import type { Alert, AlertPage, Stats, Task, TaskChange, TaskSummary } from "../src/api/types.ts";
+import { withoutPace } from "../src/api/stream.ts";
+import { worstFirst } from "../src/pages/alerts/row.tsx";
+import { concerns, missingAgents } from "../src/pages/overview/concerns.ts";
+import { changed, faultOf, NO_ROWS, ofChosen, partsOf, refreshed, withPage } from "../src/pages/tasks/model.ts";
 import { timelineOf } from "../src/pages/task/timeline.ts";
 import { STATES } from "../src/ui/filter.ts";
 
@@ -41,6 +43,40 @@ test("verbs of `why` keep their step and attempt", () => {
   assert.deepEqual(commands.map((c) => c.kind), ["verb", "breaker"]);
 });
 
+test("a flag of the command line is said in the words of its button", () => {
+  const { text } = movesOf("If it did not, resolve it with --effect none: then it can be undone.\nintact resolve o-1 --step pay --effect none --reason '...'");
+  assert.equal(text, "If it did not, say that it took no effect: then it can be undone.");
+});
+
+test("a row says why its task has stopped or is undone", () => {
+  const of = (more: Record<string, unknown>) => faultOf({ state: "error", error: null, cause: null, ...more } as unknown as TaskSummary)?.text;
+  const declined = { code: "declined", message: "the card is blocked" };
+  assert.equal(of({ error: declined, cause: { step: "pay", ...declined } }), "pay: declined");
+  assert.equal(of({ error: { code: "no-refund", message: null }, cause: { step: "ship", ...declined } }), "ship: declined, then no-refund");
+  assert.equal(of({ state: "compensated", cause: { step: "pay", ...declined } }), "pay: declined");
+  assert.equal(of({ error: { code: "deadline", message: "too late" } }), "deadline");
+  assert.equal(of({ state: "processing", error: declined }), undefined, "it goes on");
+  assert.equal(of({ error: undefined, cause: undefined }), undefined, "an earlier server does not tell");
+});
+
+test("alerts: those of most tasks first, after them what can wait", () => {
+  const alert = (id: string, condition: string, count: number) => ({ id, condition, count }) as unknown as Alert;
+  const sorted = worstFirst([alert("a", "approval_waiting", 90), alert("b", "task_error", 1), alert("c", "task_error", 40)]);
+  assert.deepEqual(sorted.map((a) => a.id), ["c", "b", "a"]);
+});
+
+test("agents that have never called are missing only if tasks wait for them", () => {
+  const agent = (name: string, connected: boolean, waiting_tasks: number) => ({ agent: name, connected, waiting_tasks });
+  const stats = { agents: [agent("fax", false, 3), agent("bank", false, 2), agent("old", false, 0)] } as unknown as Stats;
+  assert.deepEqual(missingAgents(stats, [{ agent: "bank" }]).map((a) => a.agent), ["fax"]);
+});
+
+test("a stream without its pace keeps the rest of its address", () => {
+  assert.equal(withoutPace("/v1/events?per_second=50&workflow=a%26b"), "/v1/events?workflow=a%26b");
+  assert.equal(withoutPace("/v1/events?per_second=50"), "/v1/events");
+  assert.equal(withoutPace("/v1/tasks/o-1/events"), "/v1/tasks/o-1/events");
+});
+
 test("a verb is offered where it makes sense", () => {
   const offered = (t: Task) => VERBS.map((v) => v.name).filter((n) => isOffered(n, t));
   assert.deepEqual(offered(task({ state: "error" }, [{ state: "failed" }])), ["retry", "correct", "supply", "skip", "undo", "close"]);
@@ -60,11 +96,11 @@ test("the command line of a verb does what its request does", () => {
   for (const v of VERBS) assert.ok(v.says({ task: null }).length > 20 && v.says({ task: task() }).length > 20, v.name);
 });
 
-test("a step whose items or child are at work is drawn as running", () => {
+test("a step whose items or child are at work is drawn as running, one whose child has stopped as failed", () => {
   const drawn = (s: Record<string, unknown>) => drawnState(task({}, [s]).steps[0] as Task["steps"][number]);
   assert.equal(drawn({ kind: "for_each", begun_at: "x" }), "running");
   assert.equal(drawn({ kind: "task", begun_at: "x", child: { state: "running" } }), "running");
-  assert.equal(drawn({ kind: "task", begun_at: "x", child: { state: "error" } }), "waiting");
+  assert.equal(drawn({ kind: "task", begun_at: "x", child: { state: "error" } }), "failed");
   assert.equal(drawn({ kind: "approve", begun_at: "x" }), "waiting");
   assert.equal(drawn({ kind: "for_each", begun_at: "x", in_doubt: true }), "doubt");
   assert.equal(drawn({ kind: "for_each", begun_at: null }), "waiting");

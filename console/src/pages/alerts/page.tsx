@@ -8,10 +8,10 @@ import { navigate, query } from "../../app/router.ts";
 import { can } from "../../app/session.ts";
 import { Age, Button, Empty, Id, Moment, Panel, Shown, Text } from "../../ui/basics.tsx";
 import { CommandLine, Dialog, Field } from "../../ui/dialog.tsx";
-import { capital, count } from "../../ui/format.ts";
+import { capital, count, plural } from "../../ui/format.ts";
 import { Icon, StateSign } from "../../ui/icons.tsx";
 import { commandLine } from "../../ui/shell.ts";
-import { alertSign, isTask } from "./row.tsx";
+import { alertSign, isTask, worstFirst } from "./row.tsx";
 
 const STATES = ["open", "acknowledged", "resolved"] as const;
 
@@ -28,7 +28,7 @@ export default function AlertsPage() {
       </div>
       <Shown of={page}>{({ alerts, sinks }) => (
         <>
-          {alerts.length === 0 ? <Empty title={wanted ? `No alert is ${wanted}` : "No alerts"} icon="done" /> : <ul class="cards joined">{[...alerts].sort((a, b) => STATES.indexOf(a.state) - STATES.indexOf(b.state)).map((a) => <Card key={a.id} a={a} isAt={a.id === open} onKnow={() => setKnown(a)} />)}</ul>}
+          {alerts.length === 0 ? <Empty title={wanted ? `No alert is ${wanted}` : "No alerts"} icon="done" /> : <ul class="cards joined">{worstFirst(alerts).sort((a, b) => STATES.indexOf(a.state) - STATES.indexOf(b.state)).map((a) => <Card key={a.id} a={a} isAt={a.id === open} onKnow={() => setKnown(a)} />)}</ul>}
           <Panel title="Sinks"><div class="table-wrap" tabIndex={0} role="group" aria-label="Sinks"><table class="table">
             <thead><tr><th>Sink</th><th class="number">Delivered</th><th class="number">Failed</th><th>Last</th><th>Trouble</th></tr></thead>
             <tbody>{sinks.map((s) => <tr key={s.sink}><td class="wide-cell"><Text>{s.sink}</Text></td><td class="number">{count(s.delivered)}</td><td class="number">{count(s.failed)}</td><td><Age at={s.last_at} /></td><td class="wide-cell"><Text>{s.trouble ?? "–"}</Text></td></tr>)}</tbody>
@@ -44,7 +44,7 @@ export default function AlertsPage() {
 export function tasksOf(a: Alert): string | null {
   const { workflow, code, agent, step } = a.labels;
   switch (a.condition) {
-    case "task_error": case "compensation_failed": return withQuery("/tasks", { state: "error", closed: "false", workflow, error: code });
+    case "task_error": case "compensation_failed": return withQuery("/tasks", { state: "error", closed: "false", workflow, step, error: code });
     case "overdue_no_agent": case "breaker_open": return withQuery("/tasks", { agent });
     case "approval_waiting": return withQuery("/tasks", { workflow, step });
     default: return null;
@@ -63,7 +63,7 @@ function Card({ a, isAt, onKnow }: { a: Alert; isAt: boolean; onKnow: () => void
       </div>
       {a.story && <p><Text>{a.story}</Text></p>}
       <p class="muted alert-facts">
-        <span>{count(a.count)} now, {count(a.total)} in all</span><span>since <Moment at={a.first_at} /></span><span>latest <Age at={a.latest_at} /></span>{a.resolved_at && <span>resolved <Age at={a.resolved_at} /></span>}
+        <span>{a.count === a.total ? plural(a.count, isTask(a) ? "task" : "time") : `${count(a.count)} now, ${count(a.total)} in all`}</span><span>since <Moment at={a.first_at} /></span><span>latest <Age at={a.latest_at} /></span>{a.resolved_at && <span>resolved <Age at={a.resolved_at} /></span>}
         {a.examples.map((id) => <Id key={id} id={id} {...(isTask(a) ? { href: `/tasks/${encodeURIComponent(id)}` } : {})} />)}
       </p>
       {a.acknowledged_by && <p>Acknowledged by <b><Text>{a.acknowledged_by}</Text></b>: <Text>{a.acknowledged_why ?? ""}</Text></p>}

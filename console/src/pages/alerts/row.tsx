@@ -10,6 +10,10 @@ export const CALM = new Set(["approval_waiting", "token_expires", "schedule_gap"
 export const alertSign = (alert: Alert) =>
   alert.state === "resolved" ? "processed" : alert.state === "acknowledged" ? "acknowledged" : CALM.has(alert.condition) ? "doubt" : "error";
 
+// Those that cannot wait, and of these the ones of most tasks.
+export const worstFirst = (alerts: Alert[]) =>
+  [...alerts].sort((a, b) => Number(CALM.has(a.condition)) - Number(CALM.has(b.condition)) || b.count - a.count);
+
 export function AlertRow({ alert }: { alert: Alert }) {
   return (
     <li class="row alert-row">
@@ -17,7 +21,7 @@ export function AlertRow({ alert }: { alert: Alert }) {
       <div class="row-main">
         <a href={`/alerts?alert=${encodeURIComponent(alert.id)}`}><Text>{capital(alert.summary)}</Text></a>
         <div class="row-more">
-          {alert.count > 1 && <span>{count(alert.count)} now</span>}
+          {!alert.summary.includes(`(${alert.count})`) && alert.count > 1 && <span>{count(alert.count)} now</span>}
           {alert.examples.slice(0, 3).map((id) => <Id key={id} id={id} {...(isTask(alert) ? { href: `/tasks/${encodeURIComponent(id)}` } : {})} />)}
         </div>
       </div>

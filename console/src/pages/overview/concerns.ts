@@ -13,6 +13,12 @@ export interface Concern {
 
 const SAID_ELSEWHERE = new Set(["task_error", "compensation_failed", "breaker_open", "overdue_no_agent"]);
 
+// Agents that tasks wait for, and that have never called.
+export function missingAgents(stats: Stats, called: { agent: string }[]): Stats["agents"] {
+  const known = new Set(called.map((a) => a.agent));
+  return stats.agents.filter((a) => !a.connected && a.waiting_tasks > 0 && !known.has(a.agent));
+}
+
 export function concerns({ stats, alerts, agents, nodes }: {
   stats: Stats; alerts: AlertPage | undefined; agents: AgentList | undefined; nodes: NodeList | undefined;
 }): Concern[] {
@@ -31,10 +37,8 @@ export function concerns({ stats, alerts, agents, nodes }: {
     const trouble = agentTrouble(agent);
     if (trouble) add(trouble.grade, `Agent ${agent.agent} ${trouble.text}`, `/agents?agent=${encodeURIComponent(agent.agent)}`, trouble.since);
   }
-  const known = new Set((agents?.agents ?? []).map((a) => a.agent));
-  for (const agent of stats.agents) {
-    if (!agent.connected && agent.waiting_tasks > 0 && !known.has(agent.agent))
-      add("bad", `Agent ${agent.agent} is not connected, and ${plural(agent.waiting_tasks, "task waits", "tasks wait")} for it`, `/tasks?agent=${encodeURIComponent(agent.agent)}`, agent.first_submitted_at);
+  for (const agent of missingAgents(stats, agents?.agents ?? [])) {
+    add("bad", `Agent ${agent.agent} is not connected, and ${plural(agent.waiting_tasks, "task waits", "tasks wait")} for it`, `/tasks?agent=${encodeURIComponent(agent.agent)}`, agent.first_submitted_at);
   }
   for (const alert of alerts?.alerts ?? []) {
     // stats are of the node that answers, alerts of all

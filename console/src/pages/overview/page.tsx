@@ -7,9 +7,9 @@ import { Empty, Length, Loading, now, Panel, Shown, Text } from "../../ui/basics
 import { Chart } from "../../ui/chart.tsx";
 import { count, countTo, duration, plural, time } from "../../ui/format.ts";
 import { StateSign } from "../../ui/icons.tsx";
-import { AlertRow } from "../alerts/row.tsx";
+import { AlertRow, worstFirst } from "../alerts/row.tsx";
 import { agentTrouble } from "../agents/trouble.ts";
-import { concerns, type Concern } from "./concerns.ts";
+import { concerns, missingAgents, type Concern } from "./concerns.ts";
 
 export default function OverviewPage() {
   const stats = useResource<Stats>("/v1/stats", 5000);
@@ -27,19 +27,19 @@ export default function OverviewPage() {
         <>
           <Health concerns={found ?? []} isWhole={[alerts, agents, nodes].every((r) => r.data && !r.problem)} unread={[alerts, agents, nodes].find((r) => r.problem)?.problem?.message ?? null} />
           <States stats={s} />
-          <LastHour overview={overview} />
           <div class="columns">
             <Panel title="Open alerts" aside={<a href="/alerts">All alerts</a>}>
               <Shown of={alerts} rows={3}>{(a) => a.alerts.length === 0
                 ? <Empty title="No open alerts" icon="done" />
-                : <ul class="rows">{a.alerts.slice(0, 6).map((alert) => <AlertRow key={alert.id} alert={alert} />)}</ul>}
+                : <ul class="rows">{worstFirst(a.alerts).slice(0, 6).map((alert) => <AlertRow key={alert.id} alert={alert} />)}</ul>}
               </Shown>
             </Panel>
             <div class="stack">
-              <Agents agents={agents} />
+              <Agents agents={agents} stats={s} />
               <Nodes nodes={nodes} />
             </div>
           </div>
+          <LastHour overview={overview} />
         </>
       )}</Shown>
     </div>
@@ -134,15 +134,18 @@ function LastHour({ overview }: { overview: ReturnType<typeof useResource<Overvi
   );
 }
 
-function Agents({ agents }: { agents: ReturnType<typeof useResource<AgentList>> }) {
+function Agents({ agents, stats }: { agents: ReturnType<typeof useResource<AgentList>>; stats: Stats }) {
   return (
     <Panel title="Agents" aside={<a href="/agents">All agents</a>}>
       <Shown of={agents} rows={2}>{({ agents: list }) => {
         const ill = list.flatMap((a) => { const t = agentTrouble(a); return t ? [{ a, t }] : []; });
-        if (list.length === 0) return <Empty title="No agent has called yet" icon="agents" />;
-        if (ill.length === 0) return <p class="fine"><StateSign state="processed" /> {list.length === 1 ? "The agent is" : `All ${list.length} agents are`} connected, and no breaker is open.</p>;
+        const missing = missingAgents(stats, list);
+        if (list.length + missing.length === 0) return <Empty title="No agent has called yet" icon="agents" />;
+        if (ill.length + missing.length === 0) return <p class="fine"><StateSign state="processed" /> {list.length === 1 ? "The agent is" : `All ${list.length} agents are`} connected, and no breaker is open.</p>;
         return (
-          <ul class="rows">{ill.slice(0, 6).map(({ a, t }) => (
+          <ul class="rows">{missing.slice(0, 6).map((m) => (
+            <li key={m.agent} class="row"><StateSign state="error" /><a class="id" href={`/tasks?agent=${encodeURIComponent(m.agent)}`}>{m.agent}</a><span class="muted">is not connected, {plural(m.waiting_tasks, "task waits", "tasks wait")} for it</span></li>
+          ))}{ill.slice(0, 6).map(({ a, t }) => (
             <li key={a.agent} class="row"><StateSign state={t.grade === "bad" ? "error" : "doubt"} /><a class="id" href={`/agents?agent=${encodeURIComponent(a.agent)}`}>{a.agent}</a><span class="muted">{t.text}</span></li>
           ))}</ul>
         );

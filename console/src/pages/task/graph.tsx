@@ -99,6 +99,7 @@ function nodeMore(s: Step, isUndo: boolean): string {
   if (s.in_doubt) return "in doubt";
   if (s.items) return `${s.items.completed} of ${s.items.count} items`;
   if (s.state === "failed") return s.error?.code ?? "failed";
+  if (s.child?.state === "error" && s.state === "waiting") return "child in error";
   if (s.kind === "approve") return "people decide";
   if (s.kind === "signal") return "signal";
   if (s.kind === "wait") return "wait";

@@ -62,7 +62,7 @@ export default function TaskOnePage({ id }: { id: string }) {
   useEffect(() => { if (task) announce(`Task ${id} is ${task.state}`); }, [task?.state]);
   if (!task) {
     if (record.problem?.status === 410) return <Deleted problem={record.problem} id={id} />;
-    if (record.problem?.status === 404) return <Empty isPage title={`There is no task ${plain(id)}`} icon="search">Check the id, or <a href="/tasks">look in the list</a>. A task of another token is shown only to those who may read it.</Empty>;
+    if (record.problem?.status === 404) return <Empty isPage title={`There is no task ${plain(id)}`} icon="search">Check the id, or look among <a href={`/tasks?${new URLSearchParams({ id_prefix: id })}`}>those whose ids begin so</a>. A task of another token is shown only to those who may read it.</Empty>;
     return record.problem ? <Failed problem={record.problem} retry={record.reload} /> : <Loading rows={10} />;
   }
   return <Shown task={task} isRead={record.at >= openedAt} why={why} onRecord={(t) => { record.replace(t); why.reload(); }} onReload={() => { record.reload(); why.reload(); }} />;

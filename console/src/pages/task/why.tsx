@@ -14,7 +14,7 @@ import { commandLine } from "../../ui/shell.ts";
 
 const STOPPED = new Set(["failed", "undo-failed", "pivot-unclear", "child-stopped", "deadline", "stopped", "store-trouble"]);
 const ENDED: Record<string, string> = { processed: "processed", compensated: "compensated", closed: "closed" };
-const DOUBT = new Set(["no-agent", "breaker-open", "owner-gone", "overdue", "deadline-due", "in-doubt", "late", "health"]);
+const DOUBT = new Set(["no-agent", "breaker-open", "breaker-trials", "owner-gone", "overdue", "deadline-due", "in-doubt", "late", "health"]);
 
 const signOf = (kind: string) => ENDED[kind] ?? (STOPPED.has(kind) ? "error" : DOUBT.has(kind) ? "doubt" : kind === "paused" ? "paused" : kind.startsWith("undo") ? "compensating" : "processing");
 

@@ -21,7 +21,7 @@ export function Filters({ filter, onChange }: { filter: TaskFilter; onChange: (n
     <div class="filters">
       <div class="filter-line">
         <div class="switches" role="group" aria-label="States">
-          {STATES.map((s) => (
+          {WORST_FIRST.map((s) => (
             <button key={s} type="button" class={`switch s-${s}`} aria-pressed={filter.states.includes(s)} onClick={() => toggle(s)}><StateSign state={s} />{s}</button>
           ))}
         </div>
@@ -49,11 +49,14 @@ export function Filters({ filter, onChange }: { filter: TaskFilter; onChange: (n
   );
 }
 
+// On a phone the first ones are in view.
+const WORST_FIRST = ["error", ...STATES.filter((s) => s !== "error")] as const;
+
 const TEXTS = [
   ["workflow", "Workflow", "order"], ["version", "Version", "3"], ["step", "At step", "charge"], ["agent", "Agent", "bank"], ["error", "Error code", "declined"],
   ["submitted_after", "Submitted after", "2026-01-31T10:00:00Z or 2h"], ["submitted_before", "Submitted before", "2026-01-31T10:00:00Z or 2h"],
   ["ended_after", "Ended after", "2026-01-31T10:00:00Z or 2h"], ["ended_before", "Ended before", "2026-01-31T10:00:00Z or 2h"],
-  ["root", "Descendants of", "o-17"], ["ids", "Ids", "o-17, o-18"], ] as const;
+  ["root", "Descendants of", "o-17"], ["id_prefix", "Id begins with", "o-1"], ["ids", "Ids", "o-17, o-18"], ] as const;
 const CHOICES = [["paused", "Paused"], ["closed", "Closed"], ["children", "Children"]] as const;
 
 function More({ filter, onChange, onClose }: { filter: TaskFilter; onChange: (next: TaskFilter) => void; onClose: () => void }) {

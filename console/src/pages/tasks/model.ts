@@ -49,6 +49,18 @@ export function ofChosen(tasks: TaskSummary[], ids: ReadonlySet<string>): TaskFi
   return { ...NO_FILTER, states, ids: [...ids] };
 }
 
+// Why a task has stopped, or is undone, in as few words as a row has room for. Earlier servers do not tell.
+export function faultOf(task: TaskSummary): { text: string; whole: string } | null {
+  const { error, cause } = task;
+  if (!["error", "compensating", "compensated"].includes(task.state) || !(error ?? cause)) return null;
+  const said = [cause, error?.code === cause?.code ? null : error].filter((f) => f !== null && f !== undefined);
+  const step = cause?.step ? `${cause.step}: ` : "";
+  return {
+    text: step + said.map((f) => f.code).join(", then "),
+    whole: step + said.map((f) => (f.message ? `${f.code}: ${f.message}` : f.code)).join(", then "),
+  };
+}
+
 const IDS = 100; // in one question
 const IDS_SIZE = 4000; // so that its address stays shorter than servers take
 

@@ -12,12 +12,16 @@ import { Age, Button, Copy, CutId, Empty, Failed, Length, Loading, State, Tags, 
 import { fromQuery, isEmpty, NO_FILTER, toFlags, toQuery, type TaskFilter } from "../../ui/filter.ts";
 import { count, plural } from "../../ui/format.ts";
 import { memo } from "../../ui/memo.tsx";
+import { plain } from "../../ui/visible.ts";
 import { commandLine } from "../../ui/shell.ts";
 import { rangeOf, Windowed } from "../../ui/window.tsx";
 import { Filters } from "./filters.tsx";
-import { changed, NO_ROWS, ofChosen, partsOf, refreshed, withPage, type Rows } from "./model.ts";
+import { changed, faultOf, NO_ROWS, ofChosen, partsOf, refreshed, withPage, type Rows } from "./model.ts";
 
-const ROW = 41;
+// Pixels: rows have two lines where there is no room for columns (pages.css).
+const HIGH = 41;
+const HIGH_NARROW = 58;
+const NARROW = "(max-width: 760px)";
 const PAGE = 200;
 const LOOK_AGAIN = 10_000;
 
@@ -67,6 +71,7 @@ export default function TasksPage() {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const [bulk, setBulk] = useState<TaskFilter | null>(null);
   const list = useRef<HTMLDivElement>(null);
+  const rowHeight = useNarrow() ? HIGH_NARROW : HIGH;
   const waiting = useRef<TaskChange[]>([]);
 
   // Changes are shown a few times a second, however many there are. Of more than people can follow the server tells no more
@@ -94,7 +99,7 @@ export default function TasksPage() {
     const newest = toQuery(filter, Date.now());
     newest.set("limit", "50");
     void ask(newest);
-    const { first, last } = rangeOf(Math.max(0, -(list.current?.getBoundingClientRect().top ?? 0)), innerHeight, ROW, rows.tasks.length);
+    const { first, last } = rangeOf(Math.max(0, -(list.current?.getBoundingClientRect().top ?? 0)), innerHeight, rowHeight, rows.tasks.length);
     const ids = rows.tasks.filter((t, n) => (n >= first && n < last) || chosen.has(t.id)).map((t) => t.id);
     for (const part of partsOf(ids)) void ask(new URLSearchParams({ ids: part.join(","), limit: String(part.length) }));
   };
@@ -111,9 +116,9 @@ export default function TasksPage() {
   const move = (by: number) => {
     const next = Math.min(Math.max(at + by, 0), rows.tasks.length - 1);
     setAt(next);
-    const top = (list.current?.getBoundingClientRect().top ?? 0) + next * ROW;
+    const top = (list.current?.getBoundingClientRect().top ?? 0) + next * rowHeight;
     if (top < 140) scrollBy(0, top - 140);
-    else if (top + ROW > innerHeight - 20) scrollBy(0, top + ROW - innerHeight + 20);
+    else if (top + rowHeight > innerHeight - 20) scrollBy(0, top + rowHeight - innerHeight + 20);
     requestAnimationFrame(() => list.current?.querySelector<HTMLElement>(`[aria-rowindex="${next + 1}"] a.id`)?.focus({ preventScroll: true }));
     const task = rows.tasks[next];
     if (task) announce(`${task.id}, ${task.state}`);
@@ -161,7 +166,7 @@ export default function TasksPage() {
           <span role="columnheader" class="c-id">Task</span>
           <span role="columnheader" class="c-workflow">Workflow</span>
           <span role="columnheader" class="c-tags">Tags</span>
-          <span role="columnheader" class="c-waits">Detail</span>
+          <span role="columnheader" class="c-detail">Detail</span>
           <span role="columnheader" class="c-took">Took</span>
           <span role="columnheader" class="c-at">Submitted</span>
           {rows.fresh.size > 0 && <span role="cell" class="c-fresh"><button type="button" class="fresh" onClick={() => { reload(); scrollTo(0, 0); }}>{plural(rows.fresh.size, "new task")}: show</button></span>}
@@ -173,7 +178,7 @@ export default function TasksPage() {
             {isEmpty(filter) ? <>Submit one: <code>intact submit WORKFLOW --id ID</code></> : <Button onClick={() => go(NO_FILTER)}>Remove all filters</Button>}
           </Empty>
         )}
-        <Windowed list={list} row={ROW} total={rows.tasks.length} class="task-rows" role="rowgroup">{(n) => {
+        <Windowed list={list} row={rowHeight} total={rows.tasks.length} class="task-rows" role="rowgroup">{(n) => {
           const task = rows.tasks[n] as TaskSummary;
           if (n > rows.tasks.length - 60) queueMicrotask(more);
           return <Row key={task.id} task={task} isAt={n === at} isChosen={chosen.has(task.id)} onChoose={mayOperate ? choose : null} tagHref={withTag} n={n} />;
@@ -185,6 +190,17 @@ export default function TasksPage() {
   );
 }
 
+function useNarrow(): boolean {
+  const [isNarrow, setNarrow] = useState(() => matchMedia(NARROW).matches);
+  useEffect(() => {
+    const query = matchMedia(NARROW);
+    const look = () => setNarrow(query.matches);
+    query.addEventListener("change", look);
+    return () => query.removeEventListener("change", look);
+  }, []);
+  return isNarrow;
+}
+
 function streamPath(filter: TaskFilter): string {
   const asked = new URLSearchParams(PACE);
   if (filter.workflow) asked.set("workflow", filter.workflow);
@@ -194,7 +210,7 @@ function streamPath(filter: TaskFilter): string {
 // Whether a change is of a task that would be in the list, as far as the change says.
 function isNew(change: TaskChange, filter: TaskFilter): boolean {
   const isPlain = filter.tags.length === 0 && filter.ids.length === 0 && !filter.step && !filter.agent && !filter.error && !filter.parent
-    && !filter.root && !filter.submitted_before && !filter.ended_before && filter.paused === undefined && !change.id.includes("@");
+    && !filter.root && (!filter.id_prefix || change.id.startsWith(filter.id_prefix)) && !filter.submitted_before && !filter.ended_before && filter.paused === undefined && !change.id.includes("@");
   if (!isPlain) return false;
   if (filter.states.length > 0) return filter.states.includes(change.state) && !(filter.closed === false && change.closed_at);
   return change.revision === 1;
@@ -204,7 +220,8 @@ const Row = memo(({ task, isAt, isChosen, onChoose, tagHref, n }: {
   task: TaskSummary; tagHref: (key: string, value: string) => string; isAt: boolean; isChosen: boolean; onChoose: ((id: string) => void) | null; n: number;
 }) => {
   const note = task.closed_at ? "closed" : task.paused_at ? "paused" : undefined;
-  const waits = task.waiting_for ? `waits for ${waitingFor(task.waiting_for)}` : task.failure_count > 0 ? plural(task.failure_count, "failure") : "";
+  const fault = faultOf(task);
+  const detail = fault?.text ?? (task.waiting_for ? `waits for ${waitingFor(task.waiting_for)}` : task.failure_count > 0 ? plural(task.failure_count, "failure") : "");
   const href = `/tasks/${encodeURIComponent(task.id)}`;
   return (
     <div class={`task-row ${isAt ? "at" : ""} ${isChosen ? "chosen" : ""}`} role="row" aria-rowindex={n + 1}
@@ -214,7 +231,7 @@ const Row = memo(({ task, isAt, isChosen, onChoose, tagHref, n }: {
       <span role="cell" class="c-id"><CutId id={task.id} href={href} /></span>
       <span role="cell" class="c-workflow">{task.workflow} <span class="muted">v{task.version}</span></span>
       <span role="cell" class="c-tags"><Tags tags={task.tags} hrefOf={tagHref} /></span>
-      <span role="cell" class="c-waits muted"><Text>{waits}</Text></span>
+      <span role="cell" class={`c-detail ${fault && task.state === "error" ? "s-error" : "muted"}`} title={fault ? plain(fault.whole) : undefined}><Text>{detail}</Text></span>
       <span role="cell" class="c-took"><Length from={task.submitted_at} to={task.ended_at} /></span>
       <span role="cell" class="c-at muted"><Age at={task.submitted_at} /></span>
     </div>
