@@ -124,6 +124,30 @@ class Case(unittest.TestCase):
         other = self.intact("simulate", "order.test.yaml", "--json", "--seed", "8", "--runs", "500").stdout
         self.assertNotEqual(json.loads(first)["ends"], json.loads(other)["ends"])
 
+    def test_any_number_of_jobs_finds_the_same(self):
+        self.write("family.yaml", FAMILY)
+        self.write("child.yaml", CHILD)
+        self.write("family.test.yaml", FAMILY_TESTS + "".join(
+            f"  - {{name: number {n}, input: {{lines: {list(range(n))}}}, signals: [{{after: 1h, payment: null}}], expect: {{state: processed}}}}\n"
+            for n in (1, 3)))
+        self.write("order.test.yaml", TESTS.replace("bank.charge: {", "bank.charge: {idempotent: false, "))
+        for file, words, status in (("family.test.yaml", ["--runs", "300", "--seed", "3"], 0),
+                                    ("order.test.yaml", ["--runs", "500"], 1), ("tiny.test.yaml", ["--exhaustive"], 0)):
+            found = [self.intact("simulate", file, "--json", "--jobs", n, *words, status=status).stdout for n in ("1", "2", "5")]
+            self.assertEqual(found[0], found[1], file)
+            self.assertEqual(found[0], found[2], file)
+        self.assertEqual(json.loads(found[0])["exhaustive"], 2)
+        self.assertIn("--jobs", self.refused("order.test.yaml", "--jobs", "0"))
+
+    def test_each_test_has_its_pairs_of_faults(self):
+        steps = "".join(f"  - {{name: s{i}, agent: a, action: b{i}, undo: {{action: c{i}}}}}\n" for i in range(4))
+        steps = steps.replace("name: s2", "name: s2, if: .input").replace("{action: c2}", "{action: c2, retry: {attempts: 1}}")
+        self.write("many.yaml", "intact: 1\nworkflow: many\nsteps:\n" + steps)
+        self.write("many.test.yaml", "workflow: many.yaml\nagents: {a: {}}\ntests:\n" + "".join(
+            f"  - {{name: number {n}, input: {str(n == 5).lower()}, expect: {{state: processed}}}}\n" for n in range(6)))
+        found = self.simulate("many.test.yaml", "--runs", "2000", status=1)["findings"]
+        self.assertEqual([(f["kind"], f["subject"]) for f in found], [("one-fault", "s2")])
+
     def test_a_service_that_is_not_idempotent_is_found(self):
         self.write("order.test.yaml", TESTS.replace("bank.charge: {", "bank.charge: {idempotent: false, "))
         found = self.simulate("order.test.yaml", "--runs", "1000", status=1)

@@ -1,6 +1,7 @@
 /* `intact simulate`: plays a workflow among faults (src/simulation) without a server, and tells
  * every end that it can reach. */
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,31 +17,18 @@
 #include "simulation/keep.h"
 #include "simulation/search.h"
 
-enum { FAULTS_MAX = 10, RUNS_MAX = 100000000, RUNS_MAX_USUAL = 500000 };
+enum { FAULTS_MAX = JOB_FAULTS_MAX, RUNS_MAX = 100000000, RUNS_MAX_USUAL = 500000, JOBS_MAX = 256 };
 
 /* What the command line says. */
 struct wishes {
     struct search search;
     int64_t runs_max;
+    int64_t jobs;
     int64_t end; /* which one is to be kept; 0: none */
     bool all;    /* exhaustive */
 };
 
 /* ---- the file ---- */
-
-static bool ends_with(const char *name, const char *end)
-{
-    size_t len = strlen(name);
-    size_t tail = strlen(end);
-
-    return len > tail && strcmp(name + len - tail, end) == 0;
-}
-
-static bool is_test_file(const char *name)
-{
-    return ends_with(name, ".test.yaml") || ends_with(name, ".test.yml")
-           || ends_with(name, ".test.json");
-}
 
 static struct definition *read_definition(const char *file)
 {
@@ -76,7 +64,7 @@ static struct suite *load(const struct invocation *in, const char *file)
     struct json_fault fault;
     struct json *j = NULL;
 
-    if (is_test_file(file)) {
+    if (test_file_is(file)) {
         if (input)
             (void)verb_misused(in, "--input is for a definition; the tests of %s have inputs",
                                file);
@@ -129,6 +117,16 @@ static bool read_allowed(const struct invocation *in, unsigned *ret)
     return true;
 }
 
+/* The processors that this program may use. */
+static int64_t processors(void)
+{
+    cpu_set_t set;
+
+    if (sched_getaffinity(0, sizeof set, &set) != 0)
+        return 1; /* more than the set has room for: somebody who has them says --jobs */
+    return min_i64(CPU_COUNT(&set), JOBS_MAX);
+}
+
 static bool read_wishes(const struct invocation *in, struct wishes *w)
 {
     int64_t seed = 1;
@@ -136,11 +134,13 @@ static bool read_wishes(const struct invocation *in, struct wishes *w)
     int64_t depth = 2;
 
     w->runs_max = RUNS_MAX_USUAL;
+    w->jobs = processors();
     w->all = given(in, "exhaustive");
     if (!given_number(in, "seed", 0, INT64_MAX, &seed)
         || !given_number(in, "runs", 1, RUNS_MAX, &runs)
         || !given_number(in, "faults", 0, FAULTS_MAX, &depth)
         || !given_number(in, "runs-max", 1, RUNS_MAX, &w->runs_max)
+        || !given_number(in, "jobs", 1, JOBS_MAX, &w->jobs)
         || !given_number(in, "end", 1, 1000000, &w->end))
         return false;
     w->search.seed = (uint64_t)seed;
@@ -309,10 +309,12 @@ static int simulate(const struct invocation *in, const struct suite *s, struct w
         && read_allowed(in, &v.allowed) && choose_tests(in, &v)) {
         rules_ready(&rules);
         bool goes_on = !w->all || say_beforehand(in, w);
+        w->search.crew = crew_new((unsigned)w->jobs);
         if (goes_on && w->all)
             search_all(&w->search);
         else if (goes_on)
             search_sample(&w->search);
+        crew_free(w->search.crew);
         if (goes_on) {
             simulation_finish(&v);
             end = report(in, &v, w->end);
@@ -350,6 +352,10 @@ static const struct flag flags[] = {
      .value = "N",
      .help = "refuse an exhaustive search of more runs",
      .initial = "500000"},
+    {.name = "jobs",
+     .value = "N",
+     .help = "threads that play runs; what is found does not depend on it",
+     .initial = "one for each processor"},
     {.name = "always",
      .value = "EXPR",
      .help = "a rule over .task, .world and .before, for every moment",
