@@ -133,7 +133,7 @@ static void keep_why(struct run *r, const struct workflow *w, const struct task 
     CLEANUP(buf_fini) struct buf summary = {0};
     CLEANUP(buf_fini) struct buf moves = {0};
 
-    explain(w, task, trial_now(&r->trial), &summary, &moves);
+    explain(w, task, engine_clock(r->trial.engine), &summary, &moves);
     r->summary = arena_copy(&r->trial.arena, buf_view(&summary));
     r->moves = arena_copy(&r->trial.arena, buf_view(&moves));
 }

@@ -6,10 +6,12 @@ Usage: simulate_test.py ROOT INTACT [TEST...]"""
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
 import unittest
+from xml.etree import ElementTree
 
 ROOT, INTACT = (os.path.realpath(p) for p in sys.argv[1:3])
 PATIENCE_S = 240  # only a failing test waits so long
@@ -194,11 +196,46 @@ class Case(unittest.TestCase):
                     ".world.stock >= 0 or \"<b>\" == \"&\"", "--at-end", ".task.state != \"compensated\" or .world.money == 0",
                     status=1)
         page = self.read("page.html")
-        for wanted in ("<title>Simulation of order</title>", "Wrong, rule: ", "<h2>Ends</h2>", "<details>", "Task TASK has stopped"):
+        for wanted in ("<title>Simulation of order</title>", "Wrong, rule: ", "<h2>Ends</h2>", "<details>", "Task TASK has stopped",
+                       "<title>What the runs reached</title>"):
             self.assertIn(wanted, page)
+        self.pictures(page)
         self.assertNotRegex(page, r"src=|href=|<script|<b>&")
         open_elements = [w for w in ("table", "details", "ol", "pre", "tr", "td") if page.count(f"<{w}>") != page.count(f"</{w}>")]
         self.assertEqual(open_elements, [])
+
+    def pictures(self, page):
+        """Each picture is well-formed by itself; those of ends show the states of their steps."""
+        pictures = [ElementTree.fromstring(p) for p in re.findall(r"<svg .*?</svg>", page, re.DOTALL)]
+        titles = [p.findtext("{http://www.w3.org/2000/svg}title") for p in pictures]
+        self.assertEqual(titles[-1], "What the runs reached")
+        self.assertEqual(set(titles[:-1]), {"processed", "compensated", "error"})
+        ends = page[page.index("<h2>Ends</h2>"):]
+        for states, picture in re.findall(r"<pre>(\{.*?\})</pre>\n<details><summary>Picture</summary>\n(<svg .*?</svg>)", ends, re.DOTALL):
+            for step, state in json.loads(states.replace("&#34;", '"')).items():
+                self.assertIn(step, picture)
+                if state in ("completed", "failed", "skipped", "undone"):
+                    self.assertIn(f">{state}</text>", picture)
+            failed = states.count("failed")
+            self.assertEqual(picture.count('<g class="missed">'), failed + 1, "with the legend")
+
+    def test_a_clock_that_is_set(self):
+        self.write("rest.yaml", "intact: 1\nworkflow: rest\nsteps:\n"
+                   "  - {name: open, agent: a, action: b, undo: none}\n  - {name: month, after: [open], wait: 25d}\n"
+                   "  - {name: paid, after: [open], signal: {name: paid}, complete_by: 30d}\n")
+        faults = {"20d ahead": ("clock ahead, for: 20d", "5d"), "20h back": ("clock back, for: 20h", "25d"),
+                  "2d back": ("clock back, for: 2d", "27d")}
+        self.write("rest.test.yaml", "workflow: rest.yaml\nagents: {a: {}}\ntests:\n" + "".join(
+            f"  - {{name: {name}, signals: [{{after: 3d, paid: null}}], faults: [{{commit: 4, is: {fault}}}], expect: {{state: processed}}}}\n"
+            for name, (fault, _) in faults.items()))
+        for name, (_, end) in faults.items():
+            told = self.intact("test", "rest.test.yaml", "--verbose", "--name", name).stdout
+            self.assertRegex(told, r"00:00:\d\d  the server is killed after this was stored, and its clock set \d+[dh]")
+            self.assertRegex(told, rf" {end} 00:00:0\d  task processed")
+        self.write("month.yaml", "intact: 1\nworkflow: month\nsteps: [{name: month, wait: 25d}]\n")
+        longest = self.simulate("month.yaml", "--exhaustive", "--faults", "1")["longest"]
+        self.assertEqual([f["is"] for f in longest["faults"]], ["clock back"])
+        self.assertGreaterEqual(longest["took_ms"], 27 * 86400 * 1000)
 
     # ---- the server ----
 
