@@ -218,6 +218,8 @@ def play(server, agent, prefix, schedules, count):
             t = client.call("GET", f"/v1/tasks/{task}")
             if t["state"] in ("processed", "compensated", "error"):
                 steps = {s["name"]: s["state"] for s in t["steps"]}
+                if not all_came(agent, t):
+                    agent.disturbed.add(task)
                 failure = None if t["state"] == "processed" else t["cause"] or t["error"]  # the first one
                 error = failure and failure["code"]
                 ends[task] = (schedule, end_of(t["state"], error, steps))
@@ -227,6 +229,16 @@ def play(server, agent, prefix, schedules, count):
             time.sleep(0.2)
         open_tasks = left
     return ends
+
+
+def all_came(agent, task):
+    """Whether the agent got each attempt: one that is overdue before it could be sent is a fault that no schedule has."""
+    for step in task["steps"]:
+        for direction in ("forward", "undo"):
+            made = sum(a["direction"] == direction for a in step["attempts"])
+            if made != agent.counts.get((task["id"], step["name"], direction == "undo"), 0):
+                return False
+    return True
 
 
 def check(ends, agent, is_right):
