@@ -243,6 +243,34 @@ static void what_stays_is_taken_away_newest_first(void **state)
     is("list", "[1, 7, 8]");
 }
 
+static struct effect_record *of_step(const char *key, const char *step)
+{
+    struct effect_record *r = world_effect(&world, slice_of(key));
+
+    r->step = slice_of(step);
+    return r;
+}
+
+static void an_operator_undoes_items_and_children_as_undone_says(void **state)
+{
+    (void)state;
+    of_step("a", "pack.0")->reverse = effect("list", ".world.list - [7]");
+    of_step("b", "pack.1");
+    of_step("c", "pack/label");
+    of_step("d", "packing");
+    assert_true(take("a", effect("list", ".world.list + [7]")));
+    assert_true(take("b", effect("n", ".world.n + 1")));
+    assert_true(take("c", effect("n", ".world.n + 10")));
+    assert_true(take("d", effect("n", ".world.n + 100")));
+    assert_true(take("e", effect("list", ".world.list + [9]")));
+    assert_true(world_undo_by_hand(&world, SLICE("pack")));
+    is("n", "110"); /* of packing */
+    is("list", "[1, 9]");
+    assert_false(world_undo_by_hand(&world, SLICE("pack")));
+    assert_true(world_undo_by_hand(&world, SLICE("packing")));
+    is("n", "10");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -257,6 +285,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_repeated_effect_is_undone_once, begin, end),
         cmocka_unit_test_setup_teardown(fractions_return_to_what_they_were, begin, end),
         cmocka_unit_test_setup_teardown(what_stays_is_taken_away_newest_first, begin, end),
+        cmocka_unit_test_setup_teardown(an_operator_undoes_items_and_children_as_undone_says, begin,
+                                        end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
