@@ -196,6 +196,18 @@ static void find_stays(struct run *r)
     free(sorted);
 }
 
+/* Whoever has rules for the end does not need the default one. */
+static void find_unclear(struct run *r)
+{
+    struct world_state *w = &r->trial.world;
+
+    for (size_t i = 0; i < w->count && r->config.rules->has_default; i++) {
+        const struct world_member *m = &w->list[i];
+        if (!world_without_staying(w, m).ptr && world_unclear(w, m))
+            append(r, &r->unclear, m->name);
+    }
+}
+
 static void find_broken(struct run *r)
 {
     const struct trial *t = &r->trial;
@@ -220,8 +232,10 @@ void run_play(struct run *r, const struct run_config *c)
     trial_play(&r->trial);
     find_end(r);
     find_broken(r);
-    if (r->end.is_end && r->end.state == TASK_COMPENSATED)
+    if (r->end.is_end && r->end.state == TASK_COMPENSATED) {
         find_stays(r);
+        find_unclear(r);
+    }
     if (r->end.is_end && !r->broken_rule.rule)
         r->broken_rule = rules_check(c->rules, &r->trial, r->task, true);
 }

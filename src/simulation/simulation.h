@@ -27,6 +27,8 @@
       "a refused request after the pivot stops it in error")                                      \
     X(HOLDS, "holds", LOOK, "a refused request stops it in error, as its on_failure says")        \
     X(STAYS, "stays", LOOK, "it is compensated, and the effect of a step with undo: none stays")  \
+    X(UNCLEAR, "unclear", LOOK,                                                                   \
+      "what stays changed a member that is no number, and has no `undone`: it is not compared")   \
     X(GAP, "gap", LOOK, "it is processed without a step that has an undo")                        \
     X(UNREACHED, "unreached", LOOK, "no run reached a step")
 /* clang-format on */

@@ -317,6 +317,23 @@ class Case(unittest.TestCase):
         found = self.simulate("order.test.yaml", "--runs", "500", "--at-end", rule)
         self.assertEqual({f["kind"] for f in found["findings"]}, {"stays"})
 
+    def test_a_member_that_cannot_be_compared_is_told(self):
+        self.write("list.yaml", "intact: 1\nworkflow: list\nsteps:\n"
+                   "  - {name: add, agent: a, action: add, undo: {action: drop}}\n"
+                   "  - {name: note, agent: a, action: note, undo: none}\n  - {name: last, agent: a, action: last, undo: none}\n")
+        tests = ("workflow: list.yaml\nworld: {list: []}\nagents:\n"
+                 "  a.add: {effect: {list: '.world.list + [1]'}, undone: {list: '.world.list - [1]'}}\n"
+                 "  a.note: {effect: {list: '.world.list + [2]'}}\n  a.last: {}\ntests: [{name: t, expect: {state: processed}}]\n")
+        self.write("list.test.yaml", tests)
+        found = self.simulate("list.test.yaml", "--runs", "300")["findings"]
+        self.assertIn(("unclear", "list"), [(f["kind"], f["subject"]) for f in found])
+        self.assertNotIn("unclear", [f["kind"] for f in self.simulate("list.test.yaml", "--runs", "300", "--at-end", "true")["findings"]])
+        reverse = tests.replace("[2]'}}", "[2]'}, undone: {list: '.world.list - [2]'}}")
+        number = tests.replace("{list: []}", "{list: 0}").replace("[1]", "1").replace("[2]", "2")
+        for mended in (reverse, number):
+            self.write("list.test.yaml", mended)
+            self.assertEqual({f["kind"] for f in self.simulate("list.test.yaml", "--runs", "300")["findings"]}, {"stays"})
+
     def test_rules_that_are_wrong(self):
         self.assertIn('--always, column 8 of ".world &&": ', self.refused("order.test.yaml", "--always", ".world &&"))
         self.write("order.test.yaml", TESTS.replace("tests:", "always: .world.stock >\ntests:"))
