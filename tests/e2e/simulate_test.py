@@ -359,6 +359,22 @@ class Case(unittest.TestCase):
         self.write("order.test.yaml", self.read("order.test.yaml").replace("idempotent: false, ", ""))
         self.assertIn("2 passed, 0 failed", self.intact("test").stdout)
 
+    def test_a_story_is_kept_in_another_folder(self):
+        os.makedirs(os.path.join(self.folder.name, "kept/deep"))
+        os.makedirs(os.path.join(self.folder.name, "flows"))
+        self.write("family.yaml", FAMILY)
+        self.write("flows/child.yaml", CHILD)
+        self.write("family.test.yaml", FAMILY_TESTS.replace("child.yaml", "flows/child.yaml")
+                   + "  - {name: t, input: {lines: [1]}, signals: [{after: 1h, payment: null}], expect: {state: processed}}\n")
+        self.write("flows/order.yaml", ORDER)
+        for file, kept in (("family.test.yaml", "kept/deep/family.test.yaml"), ("flows/order.yaml", "kept/order.test.yaml"),
+                           (os.path.join(self.folder.name, "flows/order.yaml"), "flows/order.test.yaml"),
+                           ("tiny.test.yaml", "./tiny2.test.yaml")):
+            self.intact("simulate", file, "--runs", "100", "--keep-as", kept, "--end", "1")
+            self.assertIn("1 passed, 0 failed", self.intact("test", kept).stdout)
+        self.assertIn('workflow: "../../family.yaml"\nalso: ["../../flows/child.yaml"]', self.read("kept/deep/family.test.yaml"))
+        self.assertIn('workflow: "order.yaml"', self.read("flows/order.test.yaml"))
+
     def test_every_end_can_be_kept(self):
         ends = self.simulate("order.test.yaml", "--runs", "400")["ends"]
         for number in range(1, min(len(ends), 12) + 1):

@@ -193,7 +193,8 @@ static bool choose_kept(const struct invocation *in, const struct simulation *v,
     if (end > 0) {
         const struct reached_end *e = v->ends[end - 1];
         *ret = (struct kept){&e->story, &e->end, false,
-                             e->end.is_end ? task_state_text(e->end.state) : "does not end"};
+                             e->end.is_end ? task_state_text(e->end.state) : "does not end",
+                             SLICE_NONE};
         return true;
     }
     for (size_t i = 0; i < v->finding_count; i++) {
@@ -201,12 +202,47 @@ static bool choose_kept(const struct invocation *in, const struct simulation *v,
         if (!f->story.test)
             continue;
         *ret = (struct kept){&f->story, &f->end, f->rule && f->rule->is_default,
-                             finding_text(f->kind)};
+                             finding_text(f->kind), SLICE_NONE};
         return true;
     }
     (void)fprintf(stderr,
                   "nothing is kept: there is no finding with a story; --end N keeps an end\n");
     return false;
+}
+
+/* The real path of the folder that a file is in, without a slash at its end; NULL: there is none.
+ */
+static char *folder_of(const char *file)
+{
+    CLEANUP(buf_fini) struct buf folder = {0};
+    const char *slash = strrchr(file, '/');
+
+    buf_add(&folder, slash ? file : "./", slash ? (size_t)(slash - file) + 1 : 2);
+    char *real = realpath(folder.ptr, NULL);
+    if (real && strcmp(real, "/") == 0)
+        real[0] = '\0';
+    return real;
+}
+
+/* From the folder of one file to that of another one: "../order/"; empty: they are in one. */
+static void find_way(const char *from_file, const char *to_file, struct buf *ret)
+{
+    char *from = folder_of(from_file);
+    char *to = folder_of(to_file);
+    size_t common = 0;
+
+    for (size_t i = 0; from && to; i++) {
+        if ((from[i] == '/' || !from[i]) && (to[i] == '/' || !to[i]))
+            common = i;
+        if (from[i] != to[i] || !from[i])
+            break;
+    }
+    for (const char *p = from && to ? from + common : ""; *p; p++)
+        buf_str(ret, *p == '/' ? "../" : "");
+    if (from && to && to[common])
+        buf_fmt(ret, "%s/", to + common + 1);
+    free(from);
+    free(to);
 }
 
 /* What becomes of it when `intact test` plays it. */
@@ -224,6 +260,7 @@ static bool keep(const struct invocation *in, const struct simulation *v, int64_
     const char *file = given(in, "keep-as");
     CLEANUP(buf_fini) struct buf text = {0};
     CLEANUP(buf_fini) struct buf made = {0};
+    CLEANUP(buf_fini) struct buf way = {0};
     struct error e = {0};
     struct kept k;
     struct stat st;
@@ -235,6 +272,8 @@ static bool keep(const struct invocation *in, const struct simulation *v, int64_
         return end == 0;
     if (exists && !client_read_file(file, &text))
         return false;
+    find_way(file, v->suite->file, &way);
+    k.way = buf_view(&way);
     if (keep_write(v, &k, exists ? buf_view(&text) : SLICE_NONE, &made, &e) != ERR_OK) {
         (void)fprintf(stderr, "%s: nothing is kept: %s\n", file, e.text);
         return false;
