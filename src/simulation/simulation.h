@@ -87,7 +87,7 @@ struct simulation {
     uint64_t visits;           /* of places, in all runs: what it costs */
     unsigned depth;            /* of an exhaustive search; 0: it was none */
     unsigned allowed;          /* bits by enum finding_kind: not reported */
-    bool names_tests;          /* there are several */
+    bool is_bare;              /* the test file was made from a definition, and has no places */
     struct reached_end **ends; /* those seen most often first, once it is over */
     size_t end_count, end_cap;
     struct map by_key; /* of the ends */

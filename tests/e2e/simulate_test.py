@@ -406,6 +406,16 @@ class Case(unittest.TestCase):
         self.assertIn("--input, column 2", self.refused("order.yaml", "--input", "{"))
         self.assertIn("--input is for a definition", self.refused("order.test.yaml", "--input", "1"))
 
+    def test_what_a_definition_alone_lacks_is_said(self):
+        self.write("family.yaml", FAMILY)
+        self.write("input.yaml", TINY.replace("steps:", "inputs: {n: {type: integer, required: true}}\nsteps:"))
+        for file, words, missing in (("family.yaml", ["--input", '{"lines": []}'], 'expected a workflow "child"'),
+                                     ("input.yaml", [], 'input "n" is missing'), ("input.yaml", ["--input", '{"n": "x"}'], 'found "x"')):
+            told = self.refused(file, *words)
+            self.assertRegex(told, rf"^{file}: error: ")
+            self.assertIn(missing, told)
+            self.assertIn("a test file can say more", told)
+
     def test_a_definition_of_a_thousand_steps(self):
         steps = "".join(f"  - {{name: s{i}, agent: a, action: b{i}, after: [{f's{i - 1}' if i % 10 else ''}], "
                         "undo: {action: c}}\n" for i in range(1000))

@@ -343,6 +343,7 @@ static int simulate(const struct invocation *in, const struct suite *s, struct w
 
     rules_open(&rules, s);
     simulation_open(&v, s, &rules);
+    v.is_bare = !test_file_is(in->words[0]);
     w->search.simulation = &v;
     if (add_rules(in, &rules, "always") && add_rules(in, &rules, "at-end")
         && read_allowed(in, &v.allowed) && choose_tests(in, &v)) {
