@@ -4,4 +4,4 @@
 
 #include "base/fault.h"
 
-struct fault_plan fault_plan;
+_Thread_local struct fault_plan fault_plan;

@@ -304,14 +304,18 @@ static const char style[] =
     "style=\"fill:var(--v)\"/></marker>\n"
     "</defs>\n";
 
-static void write_legend(struct buf *b, int y)
+static const struct picture_legend usual_legend = {
+    "all of it was reached", "a part was", "never reached",
+    "A solid border means that all of it was reached, a dashed one that it never was."};
+
+static void write_legend(const struct picture_legend *l, struct buf *b, int y)
 {
-    static const struct {
+    const struct {
         enum picture_mark mark;
         const char *text;
-    } entries[] = {{PICTURE_REACHED, "all of it was reached"},
-                   {PICTURE_PARTLY, "a part was"},
-                   {PICTURE_MISSED, "never reached"}};
+    } entries[] = {{PICTURE_REACHED, l->reached},
+                   {PICTURE_PARTLY, l->partly},
+                   {PICTURE_MISSED, l->missed}};
     int x = MARGIN;
 
     for (size_t i = 0; i < COUNT_OF(entries); i++, x += 150) {
@@ -326,6 +330,7 @@ void picture_write(const struct picture *p, struct slice title, struct buf *b)
 {
     int width = wider(p->width, 1);
     int height = p->height + (p->has_marks ? FOOT : 0) + MARGIN;
+    const struct picture_legend *legend = p->legend ? p->legend : &usual_legend;
 
     buf_fmt(b,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"intact-picture\" role=\"img\" "
@@ -335,14 +340,13 @@ void picture_write(const struct picture *p, struct slice title, struct buf *b)
     buf_str(b, "</title>\n<desc>The steps of the workflow in layers by their order, and the undos "
                "beside them, from the last one back to the first.");
     if (p->has_marks)
-        buf_str(
-            b, " A solid border means that all of it was reached, a dashed one that it never was.");
+        buf_fmt(b, " %s", legend->borders);
     buf_str(b, "</desc>\n");
     buf_str(b, style);
     buf_fmt(b, "<rect class=\"g\" width=\"%d\" height=\"%d\" fill=\"white\"/>\n", width, height);
     buf_slice(b, buf_view(&p->body));
     if (p->has_marks)
-        write_legend(b, p->height + FOOT);
+        write_legend(legend, b, p->height + FOOT);
     buf_str(b, "</svg>\n");
 }
 

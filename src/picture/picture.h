@@ -38,8 +38,15 @@ struct picture_graph {
     struct slice note;                /* beside the name of the workflow; or NONE */
 };
 
+/* What the marks mean, in the order of enum picture_mark, without the plain one. */
+struct picture_legend {
+    const char *reached, *partly, *missed;
+    const char *borders; /* a sentence for screen readers */
+};
+
 /* A zeroed one is empty. */
 struct picture {
+    const struct picture_legend *legend; /* NULL: that of what was reached */
     struct buf body;
     int width, height;
     bool has_marks;

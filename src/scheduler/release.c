@@ -231,7 +231,7 @@ static void wait_for_lock(struct scheduler *s, const struct live *l, struct aren
 
 void release_wait_fields(struct scheduler *s, struct live *l, struct arena *a, struct task_row *row)
 {
-    static struct waits w; /* single-threaded; too large for the stack */
+    static _Thread_local struct waits w; /* too large for the stack */
 
     ASSERT(l->task.state == TASK_PENDING);
     ASSERT(!l->task.locked_by.ptr);

@@ -268,6 +268,10 @@ size_t classify(const struct run *r, struct classified ret[CLASSIFIED_MAX])
     if (r->stays.ptr)
         say(&s, FINDING_STAYS, NULL, r->stays,
             sentence(r, NULL, NULL, "the task is compensated, and the effect stays"));
+    if (r->unclear.ptr)
+        say(&s, FINDING_UNCLEAR, NULL, r->unclear,
+            sentence(r, NULL, NULL,
+                     "the task is compensated, and nobody can say what is left of it"));
     if (r->gap.ptr)
         say(&s, FINDING_GAP, NULL, r->gap,
             sentence(r, NULL, NULL, "the task is processed without it (on_failure: continue)"));

@@ -126,6 +126,45 @@ static void write_test(struct buf *b, const struct kept *k, struct slice text, s
     buf_byte(b, '\n');
 }
 
+/* Files are named relative to the test file. */
+static void write_file(struct buf *b, const struct kept *k, struct slice file)
+{
+    CLEANUP(buf_fini) struct buf path = {0};
+
+    if (k->way.len > 0 && file.len > 0 && file.ptr[0] != '/')
+        buf_slice(&path, k->way);
+    buf_slice(&path, file);
+    json_string(b, buf_view(&path));
+}
+
+static void write_files(struct buf *b, const struct kept *k, const struct json *files)
+{
+    if (files->type == JSON_STRING) {
+        write_file(b, k, files->text);
+        return;
+    }
+    json_open(b, '[');
+    for (const struct json *f = files->child; f; f = f->next)
+        write_file(b, k, f->text);
+    json_close(b, ']');
+}
+
+/* All that the simulated file has beside its tests. */
+static void write_head(const struct simulation *v, const struct kept *k, struct buf *b)
+{
+    for (const struct json *m = v->suite->root->child; m; m = m->next) {
+        CLEANUP(buf_fini) struct buf files = {0};
+        bool names_files = slice_is(m->key, "workflow") || slice_is(m->key, "also");
+        if (slice_is(m->key, "tests"))
+            continue;
+        if (names_files)
+            write_files(&files, k, m);
+        struct slice value = names_files ? buf_view(&files) : m->raw;
+        buf_fmt(b, "%.*s: %.*s\n", SLICE_ARG(m->key), SLICE_ARG(value));
+    }
+    buf_str(b, "tests:\n");
+}
+
 enum err keep_write(const struct simulation *v, const struct kept *k, struct slice text,
                     struct buf *ret, struct error *e)
 {
@@ -139,10 +178,7 @@ enum err keep_write(const struct simulation *v, const struct kept *k, struct sli
         if (text.len > 0 && text.ptr[text.len - 1] != '\n')
             buf_byte(ret, '\n');
     } else {
-        for (const struct json *m = v->suite->root->child; m; m = m->next)
-            if (!slice_is(m->key, "tests"))
-                buf_fmt(ret, "%.*s: %.*s\n", SLICE_ARG(m->key), SLICE_ARG(m->raw));
-        buf_str(ret, "tests:\n");
+        write_head(v, k, ret);
     }
     write_test(ret, k, text, indent);
     return ERR_OK;

@@ -11,6 +11,7 @@ struct kept {
     const struct run_end *end;
     bool world_before; /* the default rule is not kept: the test expects the world as it was */
     const char *what;  /* for its name */
+    struct slice way;  /* of a new file: from its folder to that of the simulated one, "../a/" */
 };
 
 /* The text of a test file with that test added. `text`: what the file holds; NONE: there is no such

@@ -79,7 +79,7 @@ void rules_ready(struct rules *r)
         return;
     struct rule *rule = add(r, false);
     rule->text = SLICE(RULE_DEFAULT);
-    rule->is_default = true;
+    rule->is_default = r->has_default = true;
 }
 
 void rules_close(struct rules *r)

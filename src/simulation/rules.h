@@ -26,6 +26,7 @@ struct rules {
     struct rule *list;
     size_t count;
     bool any_always, any_own; /* own: an expression */
+    bool has_default;
     struct arena arena;
 };
 

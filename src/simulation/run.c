@@ -133,7 +133,7 @@ static void keep_why(struct run *r, const struct workflow *w, const struct task 
     CLEANUP(buf_fini) struct buf summary = {0};
     CLEANUP(buf_fini) struct buf moves = {0};
 
-    explain(w, task, trial_now(&r->trial), &summary, &moves);
+    explain(w, task, engine_clock(r->trial.engine), &summary, &moves);
     r->summary = arena_copy(&r->trial.arena, buf_view(&summary));
     r->moves = arena_copy(&r->trial.arena, buf_view(&moves));
 }
@@ -196,6 +196,18 @@ static void find_stays(struct run *r)
     free(sorted);
 }
 
+/* Whoever has rules for the end does not need the default one. */
+static void find_unclear(struct run *r)
+{
+    struct world_state *w = &r->trial.world;
+
+    for (size_t i = 0; i < w->count && r->config.rules->has_default; i++) {
+        const struct world_member *m = &w->list[i];
+        if (!world_without_staying(w, m).ptr && world_unclear(w, m))
+            append(r, &r->unclear, m->name);
+    }
+}
+
 static void find_broken(struct run *r)
 {
     const struct trial *t = &r->trial;
@@ -220,8 +232,10 @@ void run_play(struct run *r, const struct run_config *c)
     trial_play(&r->trial);
     find_end(r);
     find_broken(r);
-    if (r->end.is_end && r->end.state == TASK_COMPENSATED)
+    if (r->end.is_end && r->end.state == TASK_COMPENSATED) {
         find_stays(r);
+        find_unclear(r);
+    }
     if (r->end.is_end && !r->broken_rule.rule)
         r->broken_rule = rules_check(c->rules, &r->trial, r->task, true);
 }

@@ -55,6 +55,7 @@ struct run {
     uint32_t attempts; /* the most that a step made; of the first fault's step, if it has one */
     bool after_pivot;  /* a pivot had completed when the first fault struck */
     struct slice stays, gap; /* names of steps: their effects stay; they failed, and it went on */
+    struct slice unclear;    /* members of the world that the default rule cannot compare */
     struct slice broken;     /* the file is wrong: an effect failed, ... NONE: it is not */
     uint32_t broken_at;      /* its place in the file */
     struct fault_list struck;

@@ -13,30 +13,28 @@ enum {
     FAULTS_DRAWN_MAX = 8,
     SAMPLES = 40,      /* of an estimate */
     SAMPLED_MAX = 500, /* places: where there are more, half are taken to follow each */
-    DEPTH_MAX = 10,
 };
 
-/* A list of faults that grows by one. */
-struct plan {
-    const struct search *search;
-    const struct test_case *test;
-    struct fault list[DEPTH_MAX];
-    size_t count;
-};
-
-static void play(const struct plan *p, bool points, struct run *ret)
+/* A run of the search: with these faults, which are copied. */
+static void prepare(const struct search *s, const struct test_case *test, const struct fault *list,
+                    size_t count, struct crew_job *ret)
 {
-    struct simulation *v = p->search->simulation;
-    struct fault_list faults = {(struct fault *)(uintptr_t)p->list, p->count};
-    const struct run_config c = {.suite = v->suite,
-                                 .test = p->test,
-                                 .rules = v->rules,
-                                 .coverage = &v->coverage,
-                                 .faults = &faults,
-                                 .points = points};
+    const struct simulation *v = s->simulation;
 
-    run_play(ret, &c);
-    simulation_take(v, ret);
+    ASSERT(count <= JOB_FAULTS_MAX);
+    for (size_t i = 0; i < count; i++)
+        ret->list[i] = list[i];
+    ret->faults = (struct fault_list){ret->list, count};
+    ret->config = (struct run_config){.suite = v->suite,
+                                      .test = test,
+                                      .rules = v->rules,
+                                      .faults = &ret->faults};
+}
+
+static void take_in(const struct search *s, const struct crew_job *j)
+{
+    coverage_add(&s->simulation->coverage, &j->coverage);
+    simulation_take(s->simulation, &j->run);
 }
 
 static bool is_over(const struct search *s)
@@ -80,39 +78,90 @@ static uint64_t count_faults(const struct run *r)
     return count;
 }
 
-/* ---- all of them ---- */
+/* The same as a list, whose names are the run's. */
+struct fault_array {
+    struct fault *list;
+    size_t count;
+};
 
-static void explore(struct plan *p);
-
-static void explore_with(void *arg, const struct fault *f)
+static void keep_one(void *arg, const struct fault *f)
 {
-    struct plan *p = arg;
+    struct fault_array *a = arg;
 
-    if (is_over(p->search))
-        return;
-    p->list[p->count++] = *f;
-    explore(p);
-    p->count--;
+    a->list[a->count++] = *f;
 }
 
-static void explore(struct plan *p)
+static void faults_fini(struct fault_array *a)
 {
-    bool goes_on = p->count < p->search->depth;
-    struct run r;
+    free(a->list);
+}
 
-    play(p, goes_on, &r);
-    if (goes_on)
-        each_fault(&r, explore_with, p);
-    run_close(&r);
+static struct fault_array faults_of(const struct run *r)
+{
+    struct fault_array a = {0};
+
+    a.list = calloc(count_faults(r) + 1, sizeof *a.list);
+    ASSERT(a.list);
+    each_fault(r, keep_one, &a);
+    return a;
+}
+
+/* ---- all of them ---- */
+
+/* The runs that have one fault more than another one. */
+struct level {
+    const struct search *search;
+    const struct test_case *test;
+    const struct fault *before; /* the faults of that one */
+    size_t count;
+    struct fault_array more;
+    size_t number; /* of `more`: the next run */
+};
+
+static bool explore_next(void *arg, struct crew_job *ret)
+{
+    struct level *l = arg;
+
+    if (l->number == l->more.count)
+        return false;
+    prepare(l->search, l->test, l->before, l->count, ret);
+    ret->list[ret->faults.count++] = l->more.list[l->number++];
+    ret->config.points = ret->faults.count < l->search->depth;
+    return true;
+}
+
+static bool explore(void *arg, struct crew_job *j)
+{
+    const struct level *l = arg;
+
+    take_in(l->search, j);
+    if (!j->config.points || is_over(l->search))
+        return !is_over(l->search);
+    CLEANUP(faults_fini) struct fault_array more = faults_of(&j->run);
+    struct level below = {l->search, l->test, j->list, j->faults.count, more, 0};
+    crew_play(l->search->crew, &(struct flow){&below, explore_next, explore});
+    return !is_over(l->search);
+}
+
+/* The run without faults, once. */
+static bool explore_first(void *arg, struct crew_job *ret)
+{
+    struct level *l = arg;
+
+    if (l->number++ > 0)
+        return false;
+    prepare(l->search, l->test, NULL, 0, ret);
+    ret->config.points = l->search->depth > 0;
+    return true;
 }
 
 void search_all(const struct search *s)
 {
-    ASSERT(s->depth <= DEPTH_MAX);
+    ASSERT(s->depth <= JOB_FAULTS_MAX);
     s->simulation->depth = s->depth;
-    for (size_t i = 0; i < s->simulation->test_count; i++) {
-        struct plan p = {.search = s, .test = s->simulation->tests[i]};
-        explore(&p);
+    for (size_t i = 0; i < s->simulation->test_count && !is_over(s); i++) {
+        struct level l = {.search = s, .test = s->simulation->tests[i]};
+        crew_play(s->crew, &(struct flow){&l, explore_first, explore});
     }
 }
 
@@ -120,35 +169,31 @@ void search_all(const struct search *s)
 
 /* Plays some of the faults that follow. */
 struct sampling {
-    struct plan *plan;
+    const struct search *search;
+    const struct test_case *test;
     uint64_t number, of, played, found;
 };
 
 static void sample_one(void *arg, const struct fault *f)
 {
     struct sampling *s = arg;
-    struct plan *p = s->plan;
-    struct simulation *v = p->search->simulation;
     uint64_t step = s->of / SAMPLES + 1;
-    struct run r;
+    struct crew_job j = {0};
 
     if (s->number++ % step != 0)
         return;
-    p->list[0] = *f;
-    struct fault_list one = {p->list, 1};
-    const struct run_config c = {
-        .suite = v->suite, .test = p->test, .rules = v->rules, .faults = &one, .points = true};
-    run_play(&r, &c);
+    prepare(s->search, s->test, f, 1, &j);
+    j.config.points = true;
+    run_play(&j.run, &j.config);
     s->played++;
-    s->found += count_faults(&r);
-    run_close(&r);
+    s->found += count_faults(&j.run);
+    run_close(&j.run);
 }
 
 static uint64_t estimate_test(const struct search *s, const struct test_case *test)
 {
-    struct plan p = {.search = s, .test = test};
-    struct sampling sampling = {.plan = &p};
-    struct simulation *v = s->simulation;
+    struct sampling sampling = {.search = s, .test = test};
+    const struct simulation *v = s->simulation;
     const struct fault_list none = {0};
     const struct run_config c = {
         .suite = v->suite, .test = test, .rules = v->rules, .faults = &none, .points = true};
@@ -186,15 +231,26 @@ uint64_t search_estimate(const struct search *s)
 
 /* The single faults of a test: those of them that are played, and pairs that begin with them. */
 struct singles {
-    struct plan plan;
-    uint64_t number, of, most;
+    const struct search *search;
+    size_t test;
+    uint64_t began, most; /* `most` runs of this test, of which the first one was `began` */
+    struct fault_array all;
+    size_t number; /* of `all`: the next one to be looked at */
     bool pairs;
 };
 
-/* `most` of `of` runs are played, evenly. */
-static bool is_chosen(uint64_t number, uint64_t of, uint64_t most)
+static const struct test_case *test_of(const struct singles *s)
 {
-    return of <= most || number * most / of != (number + 1) * most / of;
+    return s->search->simulation->tests[s->test];
+}
+
+/* `most` of all are played, evenly: other ones by each test of the file. */
+static bool is_chosen(const struct singles *s, uint64_t number)
+{
+    uint64_t of = s->all.count;
+    uint64_t n = (number + s->test) % of;
+
+    return of <= s->most || n * s->most / of != (n + 1) * s->most / of;
 }
 
 static bool is_while_undone(const struct simulation *v, const struct fault *f)
@@ -205,58 +261,112 @@ static bool is_while_undone(const struct simulation *v, const struct fault *f)
     return f->is_undo || (step >= 0 && w->steps[step].on_undo);
 }
 
-static void play_pair(void *arg, const struct fault *f)
-{
-    struct singles *s = arg;
-    struct plan *p = &s->plan;
-    bool passes = fault_spec(f->kind)->class == CLASS_TRANSIENT && !f->lasts;
-    struct run r;
+/* The pairs that begin with one fault. */
+struct pairs {
+    const struct singles *singles;
+    struct fault first;
+    struct fault_array more;
+    size_t number;
+};
 
-    if (is_over(p->search) || !passes || !is_while_undone(p->search->simulation, f)
-        || p->search->simulation->runs >= s->most)
-        return;
-    p->list[1] = *f;
-    p->count = 2;
-    play(p, false, &r);
-    run_close(&r);
-    p->count = 1;
+static bool pair_next(void *arg, struct crew_job *ret)
+{
+    struct pairs *p = arg;
+    const struct singles *s = p->singles;
+
+    while (p->number < p->more.count) {
+        const struct fault *f = &p->more.list[p->number++];
+        bool passes = fault_spec(f->kind)->class == CLASS_TRANSIENT && !f->lasts;
+        if (!passes || !is_while_undone(s->search->simulation, f))
+            continue;
+        prepare(s->search, test_of(s), &p->first, 1, ret);
+        ret->list[ret->faults.count++] = *f;
+        return true;
+    }
+    return false;
+}
+
+static bool has_room(const struct singles *s)
+{
+    return !is_over(s->search) && s->search->simulation->runs - s->began < s->most;
+}
+
+static bool pair_take(void *arg, struct crew_job *j)
+{
+    const struct pairs *p = arg;
+
+    take_in(p->singles->search, j);
+    return has_room(p->singles);
 }
 
 /* An answer turns the task back: what goes wrong then? */
-static void play_single(void *arg, const struct fault *f)
+static bool turns(const struct fault *f)
+{
+    return fault_spec(f->kind)->class == CLASS_ANSWER && !f->is_undo;
+}
+
+static bool single_next(void *arg, struct crew_job *ret)
 {
     struct singles *s = arg;
-    struct plan *p = &s->plan;
-    bool turns = fault_spec(f->kind)->class == CLASS_ANSWER && !f->is_undo;
-    struct run r;
 
-    if (is_over(p->search) || !is_chosen(s->number++, s->of, s->most))
-        return;
-    p->list[0] = *f;
-    p->count = 1;
-    play(p, turns, &r);
-    if (turns && s->of <= s->most)
-        each_fault(&r, play_pair, s);
-    run_close(&r);
+    while (s->number < s->all.count && !is_chosen(s, s->number))
+        s->number++;
+    if (s->number >= s->all.count)
+        return false;
+    const struct fault *f = &s->all.list[s->number++];
+    prepare(s->search, test_of(s), f, 1, ret);
+    ret->config.points = s->pairs && turns(f);
+    return true;
+}
+
+static bool single_take(void *arg, struct crew_job *j)
+{
+    const struct singles *s = arg;
+
+    take_in(s->search, j);
+    if (!j->config.points || !has_room(s))
+        return !is_over(s->search);
+    CLEANUP(faults_fini) struct fault_array more = faults_of(&j->run);
+    struct pairs pairs = {s, j->list[0], more, 0};
+    crew_play(s->search->crew, &(struct flow){&pairs, pair_next, pair_take});
+    return !is_over(s->search);
+}
+
+/* Half of all runs are for single faults and pairs. Tests that need less leave more to others. */
+static uint64_t room_of(const struct search *s, size_t test, uint64_t points)
+{
+    const struct simulation *v = s->simulation;
+    uint64_t share = v->test_count - test;
+    uint64_t runs = (s->runs > 0 ? s->runs : RUNS_USUAL) / 2;
+    uint64_t left = runs > v->runs ? (runs - v->runs) / share : 0;
+    uint64_t visits = v->visits < VISITS_USUAL / 2 ? VISITS_USUAL / 2 - v->visits : 0;
+
+    if (s->runs > 0)
+        return left;
+    uint64_t by_visits = visits / share / (points + 1);
+    return left < by_visits ? left : by_visits;
 }
 
 /* Returns how many places a run without faults has. */
-static uint64_t play_singles(const struct search *s, const struct test_case *test, uint64_t share)
+static uint64_t play_singles(const struct search *s, size_t test)
 {
-    struct singles singles = {.plan = {.search = s, .test = test}};
-    struct run r;
+    struct simulation *v = s->simulation;
+    struct singles singles = {.search = s, .test = test, .began = v->runs};
+    struct crew_job first = {0};
 
-    play(&singles.plan, true, &r);
-    uint64_t points = r.point_count;
-    uint64_t runs = s->runs > 0 ? s->runs : RUNS_USUAL;
-    singles.of = count_faults(&r);
-    singles.most = runs / share / 2;
-    if (s->runs == 0)
-        singles.most = singles.most < VISITS_USUAL / (points + 1) / 2
-                           ? singles.most
-                           : VISITS_USUAL / (points + 1) / 2;
-    each_fault(&r, play_single, &singles);
-    run_close(&r);
+    prepare(s, v->tests[test], NULL, 0, &first);
+    first.config.points = true;
+    first.config.coverage = &v->coverage;
+    run_play(&first.run, &first.config);
+    uint64_t points = first.run.point_count;
+    singles.most = room_of(s, test, points);
+    simulation_take(v, &first.run);
+    singles.all = faults_of(&first.run);
+    singles.pairs = singles.all.count <= singles.most;
+    if (!is_over(s))
+        crew_play(s->crew, &(struct flow){&singles, single_next, single_take});
+    faults_fini(&singles.all);
+    run_close(&first.run);
     return points;
 }
 
@@ -276,20 +386,25 @@ static struct draw draw_of(uint64_t seed, uint64_t test, uint64_t number, uint64
     return d;
 }
 
-static void play_drawn(const struct search *s, size_t test, uint64_t number, uint64_t points)
-{
-    struct simulation *v = s->simulation;
-    struct draw d = draw_of(s->seed, test, number, points);
-    const struct run_config c = {.suite = v->suite,
-                                 .test = v->tests[test],
-                                 .rules = v->rules,
-                                 .coverage = &v->coverage,
-                                 .draw = &d};
-    struct run r;
+/* Runs whose faults are drawn, test after test. */
+struct drawing {
+    const struct search *search;
+    uint64_t number;
+    const uint64_t *points; /* of each test */
+};
 
-    run_play(&r, &c);
-    simulation_take(v, &r);
-    run_close(&r);
+static bool draw_next(void *arg, struct crew_job *ret)
+{
+    struct drawing *d = arg;
+    const struct search *s = d->search;
+    uint64_t number = d->number++;
+    size_t test = number % s->simulation->test_count;
+
+    prepare(s, s->simulation->tests[test], NULL, 0, ret);
+    ret->draw = draw_of(s->seed, test, number, d->points[test]);
+    ret->config.faults = NULL;
+    ret->config.draw = &ret->draw;
+    return true;
 }
 
 /* What a number of runs would take differs by orders of magnitude: unless one is given, it is the
@@ -303,16 +418,25 @@ static bool has_enough(const struct search *s)
     return v->runs >= RUNS_USUAL || (v->visits >= VISITS_USUAL && v->runs >= RUNS_LEAST);
 }
 
+static bool draw_take(void *arg, struct crew_job *j)
+{
+    const struct drawing *d = arg;
+
+    take_in(d->search, j);
+    return !has_enough(d->search) && !is_over(d->search);
+}
+
 void search_sample(const struct search *s)
 {
     struct simulation *v = s->simulation;
     uint64_t *points = calloc(v->test_count + 1, sizeof *points);
+    struct drawing d = {s, 0, points};
 
     ASSERT(points);
     v->seed = s->seed;
     for (size_t i = 0; i < v->test_count && !is_over(s); i++)
-        points[i] = play_singles(s, v->tests[i], v->test_count);
-    for (uint64_t n = 0; !has_enough(s) && !is_over(s) && v->test_count > 0; n++)
-        play_drawn(s, n % v->test_count, n, points[n % v->test_count]);
+        points[i] = play_singles(s, i);
+    if (v->test_count > 0 && !has_enough(s) && !is_over(s))
+        crew_play(s->crew, &(struct flow){&d, draw_next, draw_take});
     free(points);
 }

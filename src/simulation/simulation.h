@@ -27,6 +27,8 @@
       "a refused request after the pivot stops it in error")                                      \
     X(HOLDS, "holds", LOOK, "a refused request stops it in error, as its on_failure says")        \
     X(STAYS, "stays", LOOK, "it is compensated, and the effect of a step with undo: none stays")  \
+    X(UNCLEAR, "unclear", LOOK,                                                                   \
+      "what stays changed a member that is no number, and has no `undone`: it is not compared")   \
     X(GAP, "gap", LOOK, "it is processed without a step that has an undo")                        \
     X(UNREACHED, "unreached", LOOK, "no run reached a step")
 /* clang-format on */
@@ -85,7 +87,7 @@ struct simulation {
     uint64_t visits;           /* of places, in all runs: what it costs */
     unsigned depth;            /* of an exhaustive search; 0: it was none */
     unsigned allowed;          /* bits by enum finding_kind: not reported */
-    bool names_tests;          /* there are several */
+    bool is_bare;              /* the test file was made from a definition, and has no places */
     struct reached_end **ends; /* those seen most often first, once it is over */
     size_t end_count, end_cap;
     struct map by_key; /* of the ends */

@@ -1,7 +1,10 @@
 /* Writes what a simulation found out (simulation.h) as one page that needs nothing else: no script,
- * no picture, no font from elsewhere. Stories are folded until they are asked for. */
+ * no picture and no font from elsewhere. Stories, and the pictures of ends, are folded until they
+ * are asked for. */
 
 #include "base/when.h"
+#include "definition/definition.h"
+#include "picture/picture.h"
 #include "simulation/simulation.h"
 
 static const char head[] =
@@ -13,7 +16,7 @@ static const char head[] =
     "table{border-collapse:collapse;width:100%}\n"
     "th,td{text-align:left;vertical-align:top;padding:.4rem .8rem .4rem 0;"
     "border-bottom:1px solid #8886}\n"
-    "pre{overflow-x:auto;font-size:.85rem}\n"
+    "pre,details{overflow-x:auto}pre{font-size:.85rem}\n"
     ".wrong{color:#b3261e}.look{color:#8a5a00}\n"
     "@media (prefers-color-scheme:dark){.wrong{color:#ff8a80}.look{color:#ffc46b}}\n"
     "</style>\n";
@@ -100,7 +103,49 @@ static void write_findings(const struct simulation *v, struct buf *b)
 
 /* ---- ends ---- */
 
-static void write_end(struct buf *b, const struct reached_end *e)
+enum { DRAWN_ENDS_MAX = 20, DRAWN_STEPS_MAX = 60 };
+
+static const struct picture_legend end_legend = {
+    "done", "undone, or still open", "failed",
+    "A solid border means that the step is done, a dashed one that it failed."};
+
+static void mark_step(struct slice state, struct picture_step *ret)
+{
+    ret->lines = state;
+    if (slice_is(state, "completed"))
+        ret->mark = PICTURE_REACHED;
+    else if (slice_is(state, "failed"))
+        ret->mark = PICTURE_MISSED;
+    else
+        ret->mark = slice_is(state, "skipped") ? PICTURE_PLAIN : PICTURE_PARTLY;
+    if (slice_is(state, "undone"))
+        ret->undo_mark = PICTURE_REACHED;
+}
+
+/* The workflow with the states of its steps. */
+static void draw_end(const struct simulation *v, const struct reached_end *e, struct buf *b)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    CLEANUP(picture_fini) struct picture p = {.legend = &end_legend};
+    const struct workflow *w = &v->suite->definition->workflow;
+    struct picture_step *steps = arena_alloc(&a, (w->step_count + 1U) * sizeof *steps);
+    struct json *states = NULL;
+
+    enum err err = json_parse(&a, e->end.steps, &states, NULL);
+    ASSERT(err == ERR_OK); /* our own text */
+    for (const struct json *m = states->child; m; m = m->next) {
+        int i = workflow_step_index(w, m->key);
+        ASSERT(i >= 0);
+        mark_step(m->text, &steps[i]);
+    }
+    picture_add(&p, &(struct picture_graph){.workflow = w, .steps = steps});
+    buf_str(b, "<details><summary>Picture</summary>\n");
+    picture_write(&p, slice_of(task_state_text(e->end.state)), b);
+    buf_str(b, "</details>\n");
+}
+
+static void write_end(const struct simulation *v, struct buf *b, const struct reached_end *e,
+                      bool is_drawn)
 {
     CLEANUP(buf_fini) struct buf name = {0};
     CLEANUP(buf_fini) struct buf time = {0};
@@ -114,6 +159,8 @@ static void write_end(struct buf *b, const struct reached_end *e)
     buf_str(b, "<tr><td>");
     element(b, "b", e->end.state == TASK_ERROR || !e->end.is_end ? "wrong" : NULL, buf_view(&name));
     element(b, "pre", NULL, e->end.steps);
+    if (is_drawn && e->end.is_end)
+        draw_end(v, e, b);
     if (e->summary.len > 0) {
         element(b, "p", NULL, e->summary);
         element(b, "pre", NULL, e->moves);
@@ -126,10 +173,12 @@ static void write_end(struct buf *b, const struct reached_end *e)
 
 static void write_ends(const struct simulation *v, struct buf *b)
 {
+    bool is_small = v->suite->definition->workflow.step_count <= DRAWN_STEPS_MAX;
+
     buf_str(b, "<h2>Ends</h2>\n<table><thead><tr><th>End</th><th>Runs</th><th>Longest</th>"
                "<th>Shortest story</th></tr></thead><tbody>\n");
     for (size_t i = 0; i < v->end_count; i++)
-        write_end(b, v->ends[i]);
+        write_end(v, b, v->ends[i], is_small && i < DRAWN_ENDS_MAX);
     buf_str(b, "</tbody></table>\n");
 }
 
@@ -149,7 +198,11 @@ static void write_reached(const struct simulation *v, struct buf *b)
     CLEANUP(buf_fini) struct buf table = {0};
 
     (void)coverage_write(&v->coverage, &table); /* what was missed is a finding of its own */
+    CLEANUP(picture_fini) struct picture p = {0};
+
     buf_str(b, "<h2>What was reached</h2>\n");
+    coverage_draw(&v->coverage, slice_of(v->suite->file), &p);
+    picture_write(&p, SLICE("What the runs reached"), b);
     element(b, "pre", NULL, buf_view(&table));
 }
 

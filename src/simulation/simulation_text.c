@@ -172,7 +172,7 @@ static void write_longest(const struct simulation *v, struct buf *b)
 
 static void write_broken(const struct simulation *v, struct buf *b)
 {
-    if (v->broken_at != UINT32_MAX)
+    if (v->broken_at != UINT32_MAX && !v->is_bare)
         write_place(v, b, v->broken_at);
     else
         buf_str(b, v->suite->file);
@@ -181,6 +181,11 @@ static void write_broken(const struct simulation *v, struct buf *b)
         buf_fmt(b, "rule %s, %.*s: ", v->broken_rule->name, SLICE_ARG(v->broken_rule->text));
     buf_fmt(b, "%.*s\n", SLICE_ARG(v->broken));
     write_faults(v, b, &v->broken_story, "    ");
+    if (v->is_bare)
+        buf_str(
+            b,
+            "    A definition alone is played with the input of --input, and without children; a "
+            "test file can say more.\n");
 }
 
 static void write_head(const struct simulation *v, struct buf *b)

@@ -96,7 +96,7 @@ void queue_leave_all(struct tasks *ts, struct live *l)
 /* The ready steps of a task, not before the task's own not_before. */
 size_t queue_ready(struct tasks *ts, struct live *l, struct ready **ret)
 {
-    static struct ready list[STEPS_MAX + SLOTS_MAX]; /* single-threaded; too large for the stack */
+    static _Thread_local struct ready list[STEPS_MAX + SLOTS_MAX]; /* too large for the stack */
     size_t count = task_ready(&l->definition->workflow, &l->task, tasks_now(ts), list);
 
     if (l->task.direction == DIRECTION_FORWARD)

@@ -641,7 +641,7 @@ static void meet_fault(struct trial *t, struct job *j, const struct work_request
                                   .is_pivot = !is_undo && is_pivot(t, r),
                                   .took = j->effect->took && (!is_undo || j->effect->undone)};
 
-    j->complete_by = r->complete_by;
+    j->complete_by = r->complete_by > 0 ? engine_moment(t->engine, r->complete_by) : 0;
     if (!t->faults || strikes_is_down(t, j->agent) || !strikes_at(t, &p, &j->fault))
         return;
     if (j->fault.kind == FAULT_DOWN)

@@ -3,6 +3,8 @@
 
 #include "testing/coverage.h"
 
+#include <stdlib.h>
+
 #include "definition/definition.h"
 
 /* ---- seeing ---- */
@@ -22,6 +24,27 @@ static void count(void *arg, const struct definition *d)
     ++*(size_t *)arg;
 }
 
+static int by_name(const void *a, const void *b)
+{
+    const struct covered_workflow *x = a;
+    const struct covered_workflow *y = b;
+
+    return slice_order(x->definition->workflow.name, y->definition->workflow.name);
+}
+
+/* The tested workflow is the first one, the others follow by name: a registry has no order. */
+static void sort(struct coverage *c, const struct definition *first)
+{
+    for (size_t i = 1; i < c->count; i++)
+        if (c->list[i].definition == first) {
+            struct covered_workflow w = c->list[0];
+            c->list[0] = c->list[i];
+            c->list[i] = w;
+        }
+    if (c->count > 2)
+        qsort(&c->list[1], c->count - 1, sizeof *c->list, by_name);
+}
+
 void coverage_open(struct coverage *c, const struct suite *s)
 {
     size_t number = 0;
@@ -30,11 +53,25 @@ void coverage_open(struct coverage *c, const struct suite *s)
     registry_each(&s->workflows, count, &number);
     c->list = arena_alloc(&c->arena, (number + 1) * sizeof *c->list);
     registry_each(&s->workflows, add, c);
+    sort(c, s->definition);
 }
 
 void coverage_close(struct coverage *c)
 {
     arena_fini(&c->arena);
+}
+
+void coverage_add(struct coverage *c, const struct coverage *seen)
+{
+    ASSERT(c->count == seen->count);
+    for (size_t i = 0; i < c->count; i++) {
+        struct covered_workflow *to = &c->list[i];
+        const struct covered_workflow *from = &seen->list[i];
+        ASSERT(to->definition == from->definition);
+        to->deadline_passed |= from->deadline_passed;
+        for (uint16_t k = 0; k < to->definition->workflow.step_count; k++)
+            to->steps[k] |= from->steps[k];
+    }
 }
 
 static bool is_overdue(const struct step *s)

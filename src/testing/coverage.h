@@ -29,6 +29,9 @@ struct coverage {
 void coverage_open(struct coverage *c, const struct suite *s);
 void coverage_close(struct coverage *c);
 
+/* Adds what another coverage of the same suite has seen. */
+void coverage_add(struct coverage *c, const struct coverage *seen);
+
 /* Takes in a revision of a task. */
 void coverage_see(struct coverage *c, const struct workflow *w, const struct task *t);
 

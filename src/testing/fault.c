@@ -123,6 +123,9 @@ void fault_tell(struct buf *b, const struct fault *f)
     duration_tell(&length, f->ms);
     if (s->place == PLACE_REQUEST)
         tell_request(b, f, length.ptr);
+    else if (f->kind == FAULT_CLOCK_AHEAD || f->kind == FAULT_CLOCK_BACK)
+        buf_fmt(b, "the server is killed after it stores transaction %u, and its clock set %s %s",
+                f->number, length.ptr, f->kind == FAULT_CLOCK_AHEAD ? "ahead" : "back");
     else if (s->place == PLACE_COMMIT)
         buf_fmt(b, "the server is killed %s it stores transaction %u, and is down for %s",
                 f->kind == FAULT_KILLED_BEFORE ? "before" : "after", f->number, length.ptr);

@@ -45,6 +45,8 @@ enum fault_class {
     X(CANCELLED, REQUEST, "task cancelled", ANSWER, -1, false)                        \
     X(KILLED_BEFORE, COMMIT, "killed before", TRANSIENT, 2000, false)                 \
     X(KILLED_AFTER, COMMIT, "killed after", TRANSIENT, 2000, false)                   \
+    X(CLOCK_AHEAD, COMMIT, "clock ahead", OUTAGE, 7200000, false)                     \
+    X(CLOCK_BACK, COMMIT, "clock back", OUTAGE, 172800000, false)                     \
     X(RETRIED, STOP, "retry", HELP, 600000, false)                                    \
     X(SKIPPED, STOP, "skip", HELP, 600000, false)                                     \
     X(UNDONE, STOP, "undo", HELP, 600000, false)                                      \

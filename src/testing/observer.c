@@ -61,7 +61,7 @@ static void write_wait(const struct trial *t, const struct workflow_step *ws, co
     if (until == 0)
         return;
     buf_str(b, " until ");
-    timeline_moment(&t->timeline, until, b);
+    timeline_moment(&t->timeline, engine_moment(t->engine, until), b);
 }
 
 static void tell_begun(struct trial *t, const struct workflow_step *ws, const struct step *s,
@@ -108,9 +108,11 @@ static void tell_retry(struct trial *t, const struct step *s, const char *name)
 {
     CLEANUP(buf_fini) struct buf b = {0};
 
-    if (s->attempt == 0 || s->wait_until <= trial_now(t))
+    int64_t at = engine_moment(t->engine, s->wait_until);
+
+    if (s->attempt == 0 || at <= trial_now(t))
         return;
-    timeline_moment(&t->timeline, s->wait_until, &b);
+    timeline_moment(&t->timeline, at, &b);
     timeline_add(&t->timeline, trial_now(t),
                  step_is_between_rounds(s) ? "%s has its next round at %s"
                                            : "%s is tried again at %s",

@@ -31,7 +31,22 @@ bool strikes_from_list(void *arg, const struct fault_point *p, struct fault *ret
 
 /* ---- the server ---- */
 
-enum engine_fate strikes_commit(void *arg, int64_t *ret_down_ms)
+/* While its clock is set, a server is down for that long. */
+#define CLOCK_DOWN_MS 2000
+
+static void tell_death(struct trial *t, const struct fault *f, const char *when)
+{
+    CLEANUP(buf_fini) struct buf length = {0};
+
+    duration_tell(&length, f->ms);
+    if (f->kind == FAULT_CLOCK_AHEAD || f->kind == FAULT_CLOCK_BACK)
+        timeline_add(&t->timeline, trial_now(t), "the server is killed %s, and its clock set %s %s",
+                     when, length.ptr, f->kind == FAULT_CLOCK_AHEAD ? "ahead" : "back");
+    else
+        timeline_add(&t->timeline, trial_now(t), "the server is killed %s", when);
+}
+
+enum engine_fate strikes_commit(void *arg, struct engine_outage *ret)
 {
     struct trial *t = arg;
     const struct fault_point p = {.place = PLACE_COMMIT, .number = ++t->commits};
@@ -40,9 +55,14 @@ enum engine_fate strikes_commit(void *arg, int64_t *ret_down_ms)
     if (!strikes_at(t, &p, &f))
         return ENGINE_STORES;
     bool is_before = f.kind == FAULT_KILLED_BEFORE;
-    timeline_add(&t->timeline, trial_now(t), "the server is killed %s",
-                 is_before ? "before this is stored" : "after this was stored");
-    *ret_down_ms = f.ms;
+    tell_death(t, &f, is_before ? "before this is stored" : "after this was stored");
+    *ret = (struct engine_outage){.down_ms = CLOCK_DOWN_MS};
+    if (f.kind == FAULT_CLOCK_AHEAD)
+        ret->clock_ms = f.ms;
+    else if (f.kind == FAULT_CLOCK_BACK)
+        ret->clock_ms = -f.ms;
+    else
+        ret->down_ms = f.ms;
     return is_before ? ENGINE_DIES_BEFORE : ENGINE_DIES_AFTER;
 }
 

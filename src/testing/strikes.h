@@ -12,7 +12,7 @@ bool strikes_at(struct trial *t, const struct fault_point *p, struct fault *ret)
 bool strikes_from_list(void *arg, const struct fault_point *p, struct fault *ret);
 
 /* For the engine; arg: struct trial. */
-enum engine_fate strikes_commit(void *arg, int64_t *ret_down_ms);
+enum engine_fate strikes_commit(void *arg, struct engine_outage *ret);
 void strikes_started(void *arg);
 
 /* All requests to that agent fail for so long. `agent` lives as long as the trial. */

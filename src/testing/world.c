@@ -284,35 +284,6 @@ enum err world_undo(struct world_state *w, struct effect_record *r, const struct
     return ERR_OK;
 }
 
-/* Whoever restores a member by hand restores what was before; of a number, what was added. */
-static void restore(struct world_state *w, const struct changed *c)
-{
-    CLEANUP(changes_fini) struct changes changes = changes_of(1);
-    struct change *one = changes_add(&changes, w, c->name);
-    struct error e = {0};
-
-    if (!c->before.ptr)
-        return;
-    if (undo_member(w, c, one, &e) != ERR_OK)
-        buf_slice(&one->json, c->before);
-    changes_apply(&changes);
-}
-
-bool world_undo_by_hand(struct world_state *w, struct slice step)
-{
-    bool any = false;
-
-    for (struct effect_record *r = w->newest; r; r = r->older) {
-        if (!slice_eq(r->step, step) || r->undone)
-            continue;
-        r->undone = true; /* nothing of it comes later */
-        for (size_t i = 0; i < r->count && r->took; i++)
-            restore(w, &r->list[i]);
-        any |= r->took;
-    }
-    return any;
-}
-
 /* ---- comparison ---- */
 
 static const struct changed *change_of(const struct effect_record *r, struct slice name)
@@ -365,6 +336,51 @@ static bool take_away(struct world_state *w, const struct world_member *m,
     buf_slice(value, buf_view(&next));
     return true;
 }
+
+/* ---- by hand ---- */
+
+/* Whoever restores a member by hand does what `undone` says; otherwise it restores what was before,
+ * and of a number subtracts what was added. */
+static void restore(struct world_state *w, const struct effect_record *r, const struct changed *c)
+{
+    CLEANUP(changes_fini) struct changes changes = changes_of(1);
+    struct change *one = changes_add(&changes, w, c->name);
+
+    buf_slice(&one->json, one->member->json);
+    if (!take_away(w, one->member, r, c, &one->json)) {
+        if (!c->before.ptr)
+            return;
+        buf_clear(&one->json);
+        buf_slice(&one->json, c->before);
+    }
+    changes_apply(&changes);
+}
+
+/* The step itself, one of its items, or a step of its child. */
+static bool is_of_step(const struct effect_record *r, struct slice step)
+{
+    if (r->step.len <= step.len)
+        return slice_eq(r->step, step);
+    return memcmp(r->step.ptr, step.ptr, step.len) == 0
+           && (r->step.ptr[step.len] == '.' || r->step.ptr[step.len] == '/');
+}
+
+bool world_undo_by_hand(struct world_state *w, struct slice step)
+{
+    bool any = false;
+
+    for (struct effect_record *r = w->newest; r; r = r->older) {
+        if (!is_of_step(r, step) || r->undone || (r->stays && r->step.len > step.len))
+            continue;
+        for (size_t i = 0; i < r->count && r->took; i++)
+            restore(w, r, &r->list[i]);
+        r->undone = true; /* nothing of it comes later */
+        any |= r->took;
+    }
+    return any;
+}
+
+/* ---- what stays ---- */
 
 struct slice world_without_staying(struct world_state *w, const struct world_member *m)
 {

@@ -65,7 +65,8 @@ enum err world_take(struct world_state *w, struct effect_record *r, const struct
 enum err world_undo(struct world_state *w, struct effect_record *r, const struct json *root,
                     bool *ret, uint32_t *ret_at, struct error *e) MUST_USE;
 
-/* Somebody restores what the effects of that step changed. Whether there were any. */
+/* Somebody undoes the effects of that step, its items and its child, as they say by `undone`.
+ * Whether there were any. */
 bool world_undo_by_hand(struct world_state *w, struct slice step);
 
 /* The value of a member without the effects that stay: what they added to a number is subtracted,

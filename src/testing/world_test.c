@@ -175,6 +175,102 @@ static void effects_that_stay_can_be_left_out(void **state)
     assert_null(world_without_staying(&world, list).ptr);
 }
 
+/* A service that is not idempotent: the second request fails, and changes nothing of what the undo
+ * takes back. */
+static void a_repeated_effect_that_fails_leaves_the_first_one(void **state)
+{
+    struct effect_record *r = world_effect(&world, SLICE("a"));
+    struct error e = {0};
+    uint32_t at = 0;
+    bool took = false;
+
+    (void)state;
+    r->repeats = true;
+    assert_true(take("a", effect("n", ".world.n + .input.n")));
+    is("n", "12");
+    assert_int_equal(world_take(&world, r, effect("n", "1 / 0"), root(), &took, &at, &e),
+                     ERR_INVALID);
+    assert_false(took);
+    is("n", "12");
+    assert_true(undo("a"));
+    is("n", "10");
+}
+
+/* What was repeated is undone once. */
+static void a_repeated_effect_is_undone_once(void **state)
+{
+    (void)state;
+    world_effect(&world, SLICE("a"))->repeats = true;
+    assert_true(take("a", effect("n", ".world.n + 5")));
+    assert_true(take("a", effect("n", ".world.n + 5")));
+    is("n", "20");
+    assert_true(undo("a"));
+    is("n", "15");
+    assert_false(undo("a"));
+}
+
+static void fractions_return_to_what_they_were(void **state)
+{
+    (void)state;
+    assert_true(take("a", effect("x", ".world.x + 0.1")));
+    assert_true(take("b", effect("x", ".world.x + 0.2")));
+    assert_true(undo("a")); /* not the newest: it is subtracted */
+    assert_true(undo("b"));
+    assert_true(world_values_equal(world_member(&world, SLICE("x"))->json, SLICE("0.5")));
+    assert_true(world_values_equal(SLICE("0.30000000000000004"), SLICE("0.3")));
+    assert_false(world_values_equal(SLICE("0.3001"), SLICE("0.3")));
+    assert_false(world_values_equal(SLICE("1"), SLICE("\"1\"")));
+    assert_true(take("c", effect("x", ".world.x + 0.1")));
+    assert_true(take("d", effect("x", ".world.x + 0.7")));
+    assert_true(undo("d")); /* the newest: nothing is rounded */
+    is("x", "0.6");
+}
+
+/* An `undone` that looks at other effects sees them as they were: the newest goes first. */
+static void what_stays_is_taken_away_newest_first(void **state)
+{
+    const struct world_member *list = world_member(&world, SLICE("list"));
+    struct effect_record *a = world_effect(&world, SLICE("a"));
+    struct effect_record *b = world_effect(&world, SLICE("b"));
+
+    (void)state;
+    a->stays = b->stays = true;
+    assert_true(take("a", effect("list", ".world.list + [7]")));
+    assert_true(take("b", effect("list", ".world.list + [8]")));
+    a->reverse = effect("list", "if .world.list[-1] == 7 then .world.list[:-1] else [0] end");
+    b->reverse = effect("list", "if .world.list[-1] == 8 then .world.list[:-1] else [0] end");
+    CHECK(json_texts_equal(world_without_staying(&world, list), SLICE("[1]")), "list");
+    is("list", "[1, 7, 8]");
+}
+
+static struct effect_record *of_step(const char *key, const char *step)
+{
+    struct effect_record *r = world_effect(&world, slice_of(key));
+
+    r->step = slice_of(step);
+    return r;
+}
+
+static void an_operator_undoes_items_and_children_as_undone_says(void **state)
+{
+    (void)state;
+    of_step("a", "pack.0")->reverse = effect("list", ".world.list - [7]");
+    of_step("b", "pack.1");
+    of_step("c", "pack/label");
+    of_step("d", "packing");
+    assert_true(take("a", effect("list", ".world.list + [7]")));
+    assert_true(take("b", effect("n", ".world.n + 1")));
+    assert_true(take("c", effect("n", ".world.n + 10")));
+    assert_true(take("d", effect("n", ".world.n + 100")));
+    assert_true(take("e", effect("list", ".world.list + [9]")));
+    assert_true(world_undo_by_hand(&world, SLICE("pack")));
+    is("n", "110"); /* of packing */
+    is("list", "[1, 9]");
+    assert_false(world_undo_by_hand(&world, SLICE("pack")));
+    assert_true(world_undo_by_hand(&world, SLICE("packing")));
+    is("n", "10");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -184,6 +280,13 @@ int main(void)
         cmocka_unit_test_setup_teardown(other_values_are_undone_as_they_say, begin, end),
         cmocka_unit_test_setup_teardown(a_failed_effect_changes_nothing, begin, end),
         cmocka_unit_test_setup_teardown(effects_that_stay_can_be_left_out, begin, end),
+        cmocka_unit_test_setup_teardown(a_repeated_effect_that_fails_leaves_the_first_one, begin,
+                                        end),
+        cmocka_unit_test_setup_teardown(a_repeated_effect_is_undone_once, begin, end),
+        cmocka_unit_test_setup_teardown(fractions_return_to_what_they_were, begin, end),
+        cmocka_unit_test_setup_teardown(what_stays_is_taken_away_newest_first, begin, end),
+        cmocka_unit_test_setup_teardown(an_operator_undoes_items_and_children_as_undone_says, begin,
+                                        end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,6 +17,7 @@ enum {
     INTERVAL_MS = 1000, /* of the supervisor */
     GRACE_MS = 60000,   /* a node that starts gives everything more time: it started before */
     ROUNDS_MAX = 20000, /* turns at one moment */
+    BELIEVED_MS = 24 * 3600 * 1000, /* time of the store, if the clock is behind it */
 };
 
 /* How long a call is parked: longer than any test. */
@@ -43,18 +44,20 @@ struct engine {
     struct intake *intake;
     struct notices *notices;
     struct link served;
-    int64_t scan_at; /* the last one, or the one that was left out last */
-    int64_t due_at;  /* by the parts' own account, INT64_MAX: never */
+    int64_t ahead;   /* of the node's clock, by which the parts go */
+    int64_t scan_at; /* the last one, or the one that was left out last: by its clock */
+    int64_t due_at;  /* by the parts' own account and its clock, INT64_MAX: never */
     bool is_woken;   /* something arrived since the last turn */
     bool is_stuck;
     bool is_closing;
     /* The life of the node, if it can die: */
     struct store_ops ops; /* of the store, with a commit that asks what becomes of it */
     const struct store_ops *inner;
-    char me[32];       /* "test/1": its name and its start */
-    uint64_t life;     /* what was planned for an earlier one is void */
-    bool is_dying;     /* from now on nothing of it counts */
-    int64_t down_ms;   /* for how long it will be down */
+    char me[32];     /* "test/1": its name and its start */
+    uint64_t life;   /* what was planned for an earlier one is void */
+    bool is_dying;   /* from now on nothing of it counts */
+    int64_t died_at; /* by its clock */
+    struct engine_outage outage;
     struct link asked; /* struct asked: what clients have not had an answer to */
     struct link sent;  /* struct sent: results that no agent knows to be received */
 };
@@ -107,7 +110,7 @@ static void copy_result(struct arena *a, const struct work_result *r, struct wor
 
 static int64_t clock_now(void *arg)
 {
-    return ((const struct engine *)arg)->now;
+    return engine_clock(arg);
 }
 
 static void park(void *arg, uint64_t n)
@@ -277,7 +280,7 @@ static enum err asking_commit(struct store *s, struct batch *b, struct arena *a,
     enum engine_fate fate = ENGINE_STORES;
 
     if (!g->is_dying && b->change_count > 0)
-        fate = g->config.commits(g->config.arg, &g->down_ms);
+        fate = g->config.commits(g->config.arg, &g->outage);
     if (fate == ENGINE_DIES_AFTER) {
         enum err err = g->inner->commit(s, b, a, e);
         ASSERT(err == ERR_OK);
@@ -319,7 +322,7 @@ static void open_parts(struct engine *g)
     g->intake = family_intake(g, &g->queue, g->config.workflows);
     g->notices = family_notices(g, &g->queue, slice_of(g->me));
     g->is_woken = true;
-    g->scan_at = g->now - INTERVAL_MS;
+    g->scan_at = engine_clock(g) - INTERVAL_MS;
 }
 
 static void send(struct engine *g, struct slice agent, const struct work_result *r, void *user)
@@ -336,11 +339,22 @@ static void send(struct engine *g, struct slice agent, const struct work_result 
     scheduler_work(g->scheduler, w);
 }
 
+/* As a server does: a clock that was set back by up to a day is not believed. */
+static void set_clock(struct engine *g)
+{
+    int64_t clock = engine_clock(g) + g->outage.clock_ms;
+
+    if (g->outage.clock_ms < 0 && clock < g->died_at && g->died_at - clock <= BELIEVED_MS)
+        clock = g->died_at;
+    g->ahead = clock - g->now;
+}
+
 static void start_again(void *arg, uint64_t n)
 {
     struct engine *g = arg;
     (void)n;
 
+    set_clock(g);
     memory_store_boot(g->store);
     open_parts(g);
     if (g->config.started)
@@ -366,7 +380,8 @@ static void die(struct engine *g)
     g->is_dying = g->is_woken = false;
     g->due_at = INT64_MAX;
     g->life++;
-    agenda_add(&g->agenda, g->now + g->down_ms, start_again, g, 0);
+    g->died_at = engine_clock(g);
+    agenda_add(&g->agenda, g->now + g->outage.down_ms, start_again, g, 0);
 }
 
 /* ---- opening and closing ---- */
@@ -418,6 +433,16 @@ struct registry *engine_workflows(const struct engine *g)
 int64_t engine_now(const struct engine *g)
 {
     return g->now;
+}
+
+int64_t engine_clock(const struct engine *g)
+{
+    return g->now + g->ahead;
+}
+
+int64_t engine_moment(const struct engine *g, int64_t at)
+{
+    return at - g->ahead;
 }
 
 struct agenda *engine_agenda(struct engine *g)
@@ -526,12 +551,19 @@ static int64_t sooner(int64_t a, int64_t b)
     return b > 0 && b < a ? b : a;
 }
 
+/* INT64_MAX stays: never. */
+static int64_t moment_of(const struct engine *g, int64_t at)
+{
+    return at == INT64_MAX ? at : engine_moment(g, at);
+}
+
 /* The first scan that finds an overdue row; INT64_MAX: there is none to come. */
-static int64_t next_scan(struct engine *g, int64_t before)
+static int64_t next_scan(struct engine *g, int64_t until)
 {
     CLEANUP(arena_fini) struct arena a = {0};
     struct row_page page = {0};
     struct error e = {0};
+    int64_t before = until == INT64_MAX ? until : until + g->ahead;
 
     if (before <= g->scan_at || !g->scheduler)
         return INT64_MAX;
@@ -540,15 +572,15 @@ static int64_t next_scan(struct engine *g, int64_t before)
     if (page.count == 0)
         return INT64_MAX;
     int64_t late = max_i64(page.rows[0].wake_at - g->scan_at, 1);
-    return g->scan_at + (late + INTERVAL_MS - 1) / INTERVAL_MS * INTERVAL_MS;
+    return engine_moment(g, g->scan_at + (late + INTERVAL_MS - 1) / INTERVAL_MS * INTERVAL_MS);
 }
 
 /* Scans before this one would have found nothing. */
 static void scan(struct engine *g)
 {
-    if (g->now - g->scan_at > INTERVAL_MS)
+    if (engine_clock(g) - g->scan_at > INTERVAL_MS)
         supervisor_left_out(g->supervisor);
-    g->scan_at = g->now;
+    g->scan_at = engine_clock(g);
     (void)supervisor_turn(g->supervisor);
 }
 
@@ -567,7 +599,7 @@ static void settle(struct engine *g)
             die(g);
             return;
         }
-        if (!any && !g->is_woken && g->due_at > g->now)
+        if (!any && !g->is_woken && g->due_at > engine_clock(g))
             return;
         if (rounds == ROUNDS_MAX) {
             g->is_stuck = true;
@@ -586,7 +618,7 @@ bool engine_step(struct engine *g, int64_t until)
         settle(g);
         return true;
     }
-    int64_t next = min_i64(agenda_next_at(&g->agenda), g->due_at);
+    int64_t next = min_i64(agenda_next_at(&g->agenda), moment_of(g, g->due_at));
     int64_t scan_at = next_scan(g, min_i64(next, until));
     next = min_i64(next, scan_at);
     if (next > until) {

@@ -28,6 +28,12 @@ enum engine_fate {
     ENGINE_DIES_AFTER,  /* it is stored, and the node dies before it knows */
 };
 
+/* What becomes of a node that dies. */
+struct engine_outage {
+    int64_t down_ms;  /* then it starts again */
+    int64_t clock_ms; /* so far its clock was set meanwhile, ahead or back */
+};
+
 struct engine_config {
     struct registry *workflows; /* of all tasks; it must outlive the engine */
     int64_t now;                /* the time at which it is ready */
@@ -41,9 +47,9 @@ struct engine_config {
     /* A revision of a task is durable. */
     void (*changed)(void *arg, const struct workflow *w, const struct task *t);
     /* A transaction that changes tasks is about to be stored. A node that dies starts again
-     * *ret_down_ms later, over what was stored. Agents and clients then repeat what was not
-     * answered. NULL: all are stored. */
-    enum engine_fate (*commits)(void *arg, int64_t *ret_down_ms);
+     * later, over what was stored. Agents and clients then repeat what was not answered. NULL: all
+     * are stored. */
+    enum engine_fate (*commits)(void *arg, struct engine_outage *ret);
     void (*started)(void *arg); /* it did; may be NULL */
 };
 
@@ -56,7 +62,9 @@ struct engine *engine_new(const struct engine_config *c);
 void engine_free(struct engine *g);
 
 int64_t engine_now(const struct engine *g);
-struct agenda *engine_agenda(struct engine *g); /* for what its caller plans */
+int64_t engine_clock(const struct engine *g);              /* what the node's clock shows */
+int64_t engine_moment(const struct engine *g, int64_t at); /* when its clock shows that */
+struct agenda *engine_agenda(struct engine *g);            /* for what its caller plans */
 
 /* An instance of that agent is connected, with room for any number of attempts. */
 void engine_serve(struct engine *g, struct slice agent);

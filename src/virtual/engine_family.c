@@ -138,7 +138,7 @@ static void failed(void *arg, const struct error *e)
 
 static int64_t clock_now(void *arg)
 {
-    return engine_now(arg);
+    return engine_clock(arg);
 }
 
 struct intake *family_intake(struct engine *g, struct store_queue *store,

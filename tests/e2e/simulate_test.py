@@ -6,10 +6,12 @@ Usage: simulate_test.py ROOT INTACT [TEST...]"""
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
 import unittest
+from xml.etree import ElementTree
 
 ROOT, INTACT = (os.path.realpath(p) for p in sys.argv[1:3])
 PATIENCE_S = 240  # only a failing test waits so long
@@ -124,6 +126,30 @@ class Case(unittest.TestCase):
         other = self.intact("simulate", "order.test.yaml", "--json", "--seed", "8", "--runs", "500").stdout
         self.assertNotEqual(json.loads(first)["ends"], json.loads(other)["ends"])
 
+    def test_any_number_of_jobs_finds_the_same(self):
+        self.write("family.yaml", FAMILY)
+        self.write("child.yaml", CHILD)
+        self.write("family.test.yaml", FAMILY_TESTS + "".join(
+            f"  - {{name: number {n}, input: {{lines: {list(range(n))}}}, signals: [{{after: 1h, payment: null}}], expect: {{state: processed}}}}\n"
+            for n in (1, 3)))
+        self.write("order.test.yaml", TESTS.replace("bank.charge: {", "bank.charge: {idempotent: false, "))
+        for file, words, status in (("family.test.yaml", ["--runs", "300", "--seed", "3"], 0),
+                                    ("order.test.yaml", ["--runs", "500"], 1), ("tiny.test.yaml", ["--exhaustive"], 0)):
+            found = [self.intact("simulate", file, "--json", "--jobs", n, *words, status=status).stdout for n in ("1", "2", "5")]
+            self.assertEqual(found[0], found[1], file)
+            self.assertEqual(found[0], found[2], file)
+        self.assertEqual(json.loads(found[0])["exhaustive"], 2)
+        self.assertIn("--jobs", self.refused("order.test.yaml", "--jobs", "0"))
+
+    def test_each_test_has_its_pairs_of_faults(self):
+        steps = "".join(f"  - {{name: s{i}, agent: a, action: b{i}, undo: {{action: c{i}}}}}\n" for i in range(4))
+        steps = steps.replace("name: s2", "name: s2, if: .input").replace("{action: c2}", "{action: c2, retry: {attempts: 1}}")
+        self.write("many.yaml", "intact: 1\nworkflow: many\nsteps:\n" + steps)
+        self.write("many.test.yaml", "workflow: many.yaml\nagents: {a: {}}\ntests:\n" + "".join(
+            f"  - {{name: number {n}, input: {str(n == 5).lower()}, expect: {{state: processed}}}}\n" for n in range(6)))
+        found = self.simulate("many.test.yaml", "--runs", "2000", status=1)["findings"]
+        self.assertEqual([(f["kind"], f["subject"]) for f in found], [("one-fault", "s2")])
+
     def test_a_service_that_is_not_idempotent_is_found(self):
         self.write("order.test.yaml", TESTS.replace("bank.charge: {", "bank.charge: {idempotent: false, "))
         found = self.simulate("order.test.yaml", "--runs", "1000", status=1)
@@ -170,11 +196,46 @@ class Case(unittest.TestCase):
                     ".world.stock >= 0 or \"<b>\" == \"&\"", "--at-end", ".task.state != \"compensated\" or .world.money == 0",
                     status=1)
         page = self.read("page.html")
-        for wanted in ("<title>Simulation of order</title>", "Wrong, rule: ", "<h2>Ends</h2>", "<details>", "Task TASK has stopped"):
+        for wanted in ("<title>Simulation of order</title>", "Wrong, rule: ", "<h2>Ends</h2>", "<details>", "Task TASK has stopped",
+                       "<title>What the runs reached</title>"):
             self.assertIn(wanted, page)
+        self.pictures(page)
         self.assertNotRegex(page, r"src=|href=|<script|<b>&")
         open_elements = [w for w in ("table", "details", "ol", "pre", "tr", "td") if page.count(f"<{w}>") != page.count(f"</{w}>")]
         self.assertEqual(open_elements, [])
+
+    def pictures(self, page):
+        """Each picture is well-formed by itself; those of ends show the states of their steps."""
+        pictures = [ElementTree.fromstring(p) for p in re.findall(r"<svg .*?</svg>", page, re.DOTALL)]
+        titles = [p.findtext("{http://www.w3.org/2000/svg}title") for p in pictures]
+        self.assertEqual(titles[-1], "What the runs reached")
+        self.assertEqual(set(titles[:-1]), {"processed", "compensated", "error"})
+        ends = page[page.index("<h2>Ends</h2>"):]
+        for states, picture in re.findall(r"<pre>(\{.*?\})</pre>\n<details><summary>Picture</summary>\n(<svg .*?</svg>)", ends, re.DOTALL):
+            for step, state in json.loads(states.replace("&#34;", '"')).items():
+                self.assertIn(step, picture)
+                if state in ("completed", "failed", "skipped", "undone"):
+                    self.assertIn(f">{state}</text>", picture)
+            failed = states.count("failed")
+            self.assertEqual(picture.count('<g class="missed">'), failed + 1, "with the legend")
+
+    def test_a_clock_that_is_set(self):
+        self.write("rest.yaml", "intact: 1\nworkflow: rest\nsteps:\n"
+                   "  - {name: open, agent: a, action: b, undo: none}\n  - {name: month, after: [open], wait: 25d}\n"
+                   "  - {name: paid, after: [open], signal: {name: paid}, complete_by: 30d}\n")
+        faults = {"20d ahead": ("clock ahead, for: 20d", "5d"), "20h back": ("clock back, for: 20h", "25d"),
+                  "2d back": ("clock back, for: 2d", "27d")}
+        self.write("rest.test.yaml", "workflow: rest.yaml\nagents: {a: {}}\ntests:\n" + "".join(
+            f"  - {{name: {name}, signals: [{{after: 3d, paid: null}}], faults: [{{commit: 4, is: {fault}}}], expect: {{state: processed}}}}\n"
+            for name, (fault, _) in faults.items()))
+        for name, (_, end) in faults.items():
+            told = self.intact("test", "rest.test.yaml", "--verbose", "--name", name).stdout
+            self.assertRegex(told, r"00:00:\d\d  the server is killed after this was stored, and its clock set \d+[dh]")
+            self.assertRegex(told, rf" {end} 00:00:0\d  task processed")
+        self.write("month.yaml", "intact: 1\nworkflow: month\nsteps: [{name: month, wait: 25d}]\n")
+        longest = self.simulate("month.yaml", "--exhaustive", "--faults", "1")["longest"]
+        self.assertEqual([f["is"] for f in longest["faults"]], ["clock back"])
+        self.assertGreaterEqual(longest["took_ms"], 27 * 86400 * 1000)
 
     # ---- the server ----
 
@@ -256,6 +317,23 @@ class Case(unittest.TestCase):
         found = self.simulate("order.test.yaml", "--runs", "500", "--at-end", rule)
         self.assertEqual({f["kind"] for f in found["findings"]}, {"stays"})
 
+    def test_a_member_that_cannot_be_compared_is_told(self):
+        self.write("list.yaml", "intact: 1\nworkflow: list\nsteps:\n"
+                   "  - {name: add, agent: a, action: add, undo: {action: drop}}\n"
+                   "  - {name: note, agent: a, action: note, undo: none}\n  - {name: last, agent: a, action: last, undo: none}\n")
+        tests = ("workflow: list.yaml\nworld: {list: []}\nagents:\n"
+                 "  a.add: {effect: {list: '.world.list + [1]'}, undone: {list: '.world.list - [1]'}}\n"
+                 "  a.note: {effect: {list: '.world.list + [2]'}}\n  a.last: {}\ntests: [{name: t, expect: {state: processed}}]\n")
+        self.write("list.test.yaml", tests)
+        found = self.simulate("list.test.yaml", "--runs", "300")["findings"]
+        self.assertIn(("unclear", "list"), [(f["kind"], f["subject"]) for f in found])
+        self.assertNotIn("unclear", [f["kind"] for f in self.simulate("list.test.yaml", "--runs", "300", "--at-end", "true")["findings"]])
+        reverse = tests.replace("[2]'}}", "[2]'}, undone: {list: '.world.list - [2]'}}")
+        number = tests.replace("{list: []}", "{list: 0}").replace("[1]", "1").replace("[2]", "2")
+        for mended in (reverse, number):
+            self.write("list.test.yaml", mended)
+            self.assertEqual({f["kind"] for f in self.simulate("list.test.yaml", "--runs", "300")["findings"]}, {"stays"})
+
     def test_rules_that_are_wrong(self):
         self.assertIn('--always, column 8 of ".world &&": ', self.refused("order.test.yaml", "--always", ".world &&"))
         self.write("order.test.yaml", TESTS.replace("tests:", "always: .world.stock >\ntests:"))
@@ -280,6 +358,22 @@ class Case(unittest.TestCase):
         self.assertRegex(failed, r"world.money: expected 0, found [1-4]0")
         self.write("order.test.yaml", self.read("order.test.yaml").replace("idempotent: false, ", ""))
         self.assertIn("2 passed, 0 failed", self.intact("test").stdout)
+
+    def test_a_story_is_kept_in_another_folder(self):
+        os.makedirs(os.path.join(self.folder.name, "kept/deep"))
+        os.makedirs(os.path.join(self.folder.name, "flows"))
+        self.write("family.yaml", FAMILY)
+        self.write("flows/child.yaml", CHILD)
+        self.write("family.test.yaml", FAMILY_TESTS.replace("child.yaml", "flows/child.yaml")
+                   + "  - {name: t, input: {lines: [1]}, signals: [{after: 1h, payment: null}], expect: {state: processed}}\n")
+        self.write("flows/order.yaml", ORDER)
+        for file, kept in (("family.test.yaml", "kept/deep/family.test.yaml"), ("flows/order.yaml", "kept/order.test.yaml"),
+                           (os.path.join(self.folder.name, "flows/order.yaml"), "flows/order.test.yaml"),
+                           ("tiny.test.yaml", "./tiny2.test.yaml")):
+            self.intact("simulate", file, "--runs", "100", "--keep-as", kept, "--end", "1")
+            self.assertIn("1 passed, 0 failed", self.intact("test", kept).stdout)
+        self.assertIn('workflow: "../../family.yaml"\nalso: ["../../flows/child.yaml"]', self.read("kept/deep/family.test.yaml"))
+        self.assertIn('workflow: "order.yaml"', self.read("flows/order.test.yaml"))
 
     def test_every_end_can_be_kept(self):
         ends = self.simulate("order.test.yaml", "--runs", "400")["ends"]
@@ -311,6 +405,16 @@ class Case(unittest.TestCase):
         self.assertEqual([(f["kind"], f["subject"]) for f in found["findings"]], [("waits", "payment")])
         self.assertIn("--input, column 2", self.refused("order.yaml", "--input", "{"))
         self.assertIn("--input is for a definition", self.refused("order.test.yaml", "--input", "1"))
+
+    def test_what_a_definition_alone_lacks_is_said(self):
+        self.write("family.yaml", FAMILY)
+        self.write("input.yaml", TINY.replace("steps:", "inputs: {n: {type: integer, required: true}}\nsteps:"))
+        for file, words, missing in (("family.yaml", ["--input", '{"lines": []}'], 'expected a workflow "child"'),
+                                     ("input.yaml", [], 'input "n" is missing'), ("input.yaml", ["--input", '{"n": "x"}'], 'found "x"')):
+            told = self.refused(file, *words)
+            self.assertRegex(told, rf"^{file}: error: ")
+            self.assertIn(missing, told)
+            self.assertIn("a test file can say more", told)
 
     def test_a_definition_of_a_thousand_steps(self):
         steps = "".join(f"  - {{name: s{i}, agent: a, action: b{i}, after: [{f's{i - 1}' if i % 10 else ''}], "

@@ -1,6 +1,7 @@
 /* `intact simulate`: plays a workflow among faults (src/simulation) without a server, and tells
  * every end that it can reach. */
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,31 +17,18 @@
 #include "simulation/keep.h"
 #include "simulation/search.h"
 
-enum { FAULTS_MAX = 10, RUNS_MAX = 100000000, RUNS_MAX_USUAL = 500000 };
+enum { FAULTS_MAX = JOB_FAULTS_MAX, RUNS_MAX = 100000000, RUNS_MAX_USUAL = 500000, JOBS_MAX = 256 };
 
 /* What the command line says. */
 struct wishes {
     struct search search;
     int64_t runs_max;
+    int64_t jobs;
     int64_t end; /* which one is to be kept; 0: none */
     bool all;    /* exhaustive */
 };
 
 /* ---- the file ---- */
-
-static bool ends_with(const char *name, const char *end)
-{
-    size_t len = strlen(name);
-    size_t tail = strlen(end);
-
-    return len > tail && strcmp(name + len - tail, end) == 0;
-}
-
-static bool is_test_file(const char *name)
-{
-    return ends_with(name, ".test.yaml") || ends_with(name, ".test.yml")
-           || ends_with(name, ".test.json");
-}
 
 static struct definition *read_definition(const char *file)
 {
@@ -76,7 +64,7 @@ static struct suite *load(const struct invocation *in, const char *file)
     struct json_fault fault;
     struct json *j = NULL;
 
-    if (is_test_file(file)) {
+    if (test_file_is(file)) {
         if (input)
             (void)verb_misused(in, "--input is for a definition; the tests of %s have inputs",
                                file);
@@ -129,6 +117,16 @@ static bool read_allowed(const struct invocation *in, unsigned *ret)
     return true;
 }
 
+/* The processors that this program may use. */
+static int64_t processors(void)
+{
+    cpu_set_t set;
+
+    if (sched_getaffinity(0, sizeof set, &set) != 0)
+        return 1; /* more than the set has room for: somebody who has them says --jobs */
+    return min_i64(CPU_COUNT(&set), JOBS_MAX);
+}
+
 static bool read_wishes(const struct invocation *in, struct wishes *w)
 {
     int64_t seed = 1;
@@ -136,11 +134,13 @@ static bool read_wishes(const struct invocation *in, struct wishes *w)
     int64_t depth = 2;
 
     w->runs_max = RUNS_MAX_USUAL;
+    w->jobs = processors();
     w->all = given(in, "exhaustive");
     if (!given_number(in, "seed", 0, INT64_MAX, &seed)
         || !given_number(in, "runs", 1, RUNS_MAX, &runs)
         || !given_number(in, "faults", 0, FAULTS_MAX, &depth)
         || !given_number(in, "runs-max", 1, RUNS_MAX, &w->runs_max)
+        || !given_number(in, "jobs", 1, JOBS_MAX, &w->jobs)
         || !given_number(in, "end", 1, 1000000, &w->end))
         return false;
     w->search.seed = (uint64_t)seed;
@@ -193,7 +193,8 @@ static bool choose_kept(const struct invocation *in, const struct simulation *v,
     if (end > 0) {
         const struct reached_end *e = v->ends[end - 1];
         *ret = (struct kept){&e->story, &e->end, false,
-                             e->end.is_end ? task_state_text(e->end.state) : "does not end"};
+                             e->end.is_end ? task_state_text(e->end.state) : "does not end",
+                             SLICE_NONE};
         return true;
     }
     for (size_t i = 0; i < v->finding_count; i++) {
@@ -201,12 +202,47 @@ static bool choose_kept(const struct invocation *in, const struct simulation *v,
         if (!f->story.test)
             continue;
         *ret = (struct kept){&f->story, &f->end, f->rule && f->rule->is_default,
-                             finding_text(f->kind)};
+                             finding_text(f->kind), SLICE_NONE};
         return true;
     }
     (void)fprintf(stderr,
                   "nothing is kept: there is no finding with a story; --end N keeps an end\n");
     return false;
+}
+
+/* The real path of the folder that a file is in, without a slash at its end; NULL: there is none.
+ */
+static char *folder_of(const char *file)
+{
+    CLEANUP(buf_fini) struct buf folder = {0};
+    const char *slash = strrchr(file, '/');
+
+    buf_add(&folder, slash ? file : "./", slash ? (size_t)(slash - file) + 1 : 2);
+    char *real = realpath(folder.ptr, NULL);
+    if (real && strcmp(real, "/") == 0)
+        real[0] = '\0';
+    return real;
+}
+
+/* From the folder of one file to that of another one: "../order/"; empty: they are in one. */
+static void find_way(const char *from_file, const char *to_file, struct buf *ret)
+{
+    char *from = folder_of(from_file);
+    char *to = folder_of(to_file);
+    size_t common = 0;
+
+    for (size_t i = 0; from && to; i++) {
+        if ((from[i] == '/' || !from[i]) && (to[i] == '/' || !to[i]))
+            common = i;
+        if (from[i] != to[i] || !from[i])
+            break;
+    }
+    for (const char *p = from && to ? from + common : ""; *p; p++)
+        buf_str(ret, *p == '/' ? "../" : "");
+    if (from && to && to[common])
+        buf_fmt(ret, "%s/", to + common + 1);
+    free(from);
+    free(to);
 }
 
 /* What becomes of it when `intact test` plays it. */
@@ -224,6 +260,7 @@ static bool keep(const struct invocation *in, const struct simulation *v, int64_
     const char *file = given(in, "keep-as");
     CLEANUP(buf_fini) struct buf text = {0};
     CLEANUP(buf_fini) struct buf made = {0};
+    CLEANUP(buf_fini) struct buf way = {0};
     struct error e = {0};
     struct kept k;
     struct stat st;
@@ -235,6 +272,8 @@ static bool keep(const struct invocation *in, const struct simulation *v, int64_
         return end == 0;
     if (exists && !client_read_file(file, &text))
         return false;
+    find_way(file, v->suite->file, &way);
+    k.way = buf_view(&way);
     if (keep_write(v, &k, exists ? buf_view(&text) : SLICE_NONE, &made, &e) != ERR_OK) {
         (void)fprintf(stderr, "%s: nothing is kept: %s\n", file, e.text);
         return false;
@@ -304,15 +343,18 @@ static int simulate(const struct invocation *in, const struct suite *s, struct w
 
     rules_open(&rules, s);
     simulation_open(&v, s, &rules);
+    v.is_bare = !test_file_is(in->words[0]);
     w->search.simulation = &v;
     if (add_rules(in, &rules, "always") && add_rules(in, &rules, "at-end")
         && read_allowed(in, &v.allowed) && choose_tests(in, &v)) {
         rules_ready(&rules);
         bool goes_on = !w->all || say_beforehand(in, w);
+        w->search.crew = crew_new((unsigned)w->jobs);
         if (goes_on && w->all)
             search_all(&w->search);
         else if (goes_on)
             search_sample(&w->search);
+        crew_free(w->search.crew);
         if (goes_on) {
             simulation_finish(&v);
             end = report(in, &v, w->end);
@@ -350,6 +392,10 @@ static const struct flag flags[] = {
      .value = "N",
      .help = "refuse an exhaustive search of more runs",
      .initial = "500000"},
+    {.name = "jobs",
+     .value = "N",
+     .help = "threads that play runs; what is found does not depend on it",
+     .initial = "one for each processor"},
     {.name = "always",
      .value = "EXPR",
      .help = "a rule over .task, .world and .before, for every moment",

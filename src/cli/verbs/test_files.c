@@ -70,7 +70,7 @@ static bool ends_with(const char *name, const char *end)
     return len > tail && strcmp(name + len - tail, end) == 0;
 }
 
-static bool is_test_file(const char *name)
+bool test_file_is(const char *name)
 {
     return ends_with(name, ".test.yaml") || ends_with(name, ".test.yml")
            || ends_with(name, ".test.json");
@@ -104,7 +104,7 @@ static bool find_in(const char *folder, int depth, struct file_list *ret)
         if (e->d_name[0] == '.')
             continue;
         join(&path, folder, e->d_name);
-        if (is_test_file(e->d_name))
+        if (test_file_is(e->d_name))
             file_list_add(ret, path.ptr);
         else if (depth < DEPTH_MAX && is_folder(path.ptr))
             (void)find_in(path.ptr, depth + 1, ret);

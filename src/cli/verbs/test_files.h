@@ -16,7 +16,10 @@ struct file_list {
 void file_list_fini(struct file_list *l);
 void file_list_add(struct file_list *l, const char *path);
 
-/* All *.test.yaml (.yml, .json) below a folder, without hidden folders, by name. False: it was not
+/* Whether that is the name of a test file: *.test.yaml (.yml, .json). */
+bool test_file_is(const char *name);
+
+/* All of them below a folder, without hidden folders, by name. False: it was not
  * read, which was reported. */
 bool test_files_find(const char *folder, struct file_list *ret);
 
