@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Commits of unknown outcome: the connection to a real database is cut when COMMIT is sent, or the disk fails in it. Whatever came of it,
-the step is asked for again, or undone, and then its effect is there once, or not at all.
+the step is asked for again, or undone, and then its effect is there once, or not at all. And there is no commit past the deadline.
 
 Usage: commit_test.py ROOT pq|python|typescript|mariadb|python-sqlite|typescript-sqlite DRIVER
        DRIVER: the program in C; for python-sqlite what is loaded so that syncs can fail; else not looked at
@@ -214,6 +214,14 @@ def must_be_undone(said, *words):
     must(isinstance(said, dict) and said["code"] == "undone" and not said["retryable"], *words, "it said", said)
 
 
+def must_come_too_late(driver, deltas, key):
+    """Its time is over, or it was stopped, between the effect and the commit: then the effect is taken back, and may be made later."""
+    said = driver.ask("late", key)
+    must(said == "late" or isinstance(said, dict) and said["code"] == "stopped", "late: it said", said)
+    must(deltas(key) == [], "late:", deltas(key))
+    must(driver.ask("forward", key) == "done" and deltas(key) == [1], "after a late one:", deltas(key))
+
+
 class Play:
     def __init__(self, database, driver):
         self.database, self.driver, self.number = database, driver, 0
@@ -264,6 +272,8 @@ class Play:
         must(self.database.deltas(key) == [], plan, self.database.deltas(key))
 
     def all(self):
+        if KIND != "mariadb":  # which no library of ours is for
+            must_come_too_late(self.driver, self.database.deltas, "late/s")
         for plan in "before", "after", "late":
             for case in self.forward_again, self.undo_again, self.forward_then_undo, self.undo_before:
                 self.number += 1
@@ -299,6 +309,7 @@ def play_disk(disk, start):
             driver, key = start(), f"t{number}/s"
             number += 1
             must(driver.ask("forward", key if undo else f"{key}/before") == "done", "it is at work")
+            must_come_too_late(driver, disk.deltas, f"{key}/late")
             disk.fail(True)
             said = driver.ask("undo" if undo else "forward", key)
             disk.fail(False)
