@@ -5,9 +5,11 @@
 #include "archive/archive.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -204,6 +206,42 @@ static void a_second_failure_takes_nothing_of_what_came_after_the_first(void **s
 }
 
 /* A crash truncates a frame anywhere: everything before it is read, and the truncation reported. */
+/* A write that the disk takes in part, up to each of its bytes: what it took is taken back, and the
+ * file goes on behind what was acknowledged. */
+static void what_a_full_disk_took_in_part_is_taken_back(void **state)
+{
+    const struct rlimit no_limit = {RLIM_INFINITY, RLIM_INFINITY};
+    int seen[3];
+    bool cut = false;
+    (void)state;
+
+    (void)signal(SIGXFSZ, SIG_IGN);
+    for (int plain = 0; plain < 2; plain++)
+        for (rlim_t room = 0; room < 13; room++) {
+            CLEANUP(arena_fini) struct arena a = {0};
+            CLEANUP(buf_fini) struct buf path = {0};
+            struct archive_writer *w = writer(0, plain);
+            struct stat st;
+            size_t count = 0;
+            CHECK(put(w, 0, 1, noon) == ERR_OK, "the first");
+            buf_fmt(&path, "%s/%s", place, list(&a, &count)[0].name);
+            CHECK(count == 1 && stat(path.ptr, &st) == 0, "its file");
+            const struct rlimit little = {(rlim_t)st.st_size + room, RLIM_INFINITY};
+            CHECK(setrlimit(RLIMIT_FSIZE, &little) == 0, "a limit");
+            enum err err = put(w, 1, 1, noon);
+            CHECK(setrlimit(RLIMIT_FSIZE, &no_limit) == 0, "no limit");
+            CHECK(err != ERR_OK, "%d bytes are too few", (int)room);
+            CHECK(put(w, 2, 1, noon) == ERR_OK, "there is room again");
+            archive_writer_free(w);
+            read_all(seen, 3, &cut);
+            CHECK(seen[0] == 1 && seen[1] == 0 && seen[2] == 1 && !cut, "%d bytes: %d %d %d",
+                  (int)room, seen[0], seen[1], seen[2]);
+            CHECK(list(&a, &count) && count == 1, "the file goes on");
+            CHECK(unlink(path.ptr) == 0, "removed");
+        }
+    (void)signal(SIGXFSZ, SIG_DFL);
+}
+
 static void a_file_that_is_cut_is_read_up_to_there(void **state)
 {
     static int seen[40];
@@ -271,6 +309,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_failed_is_tried_again_and_nothing_is_lost, start, end),
         cmocka_unit_test_setup_teardown(a_second_failure_takes_nothing_of_what_came_after_the_first,
                                         start, end),
+        cmocka_unit_test_setup_teardown(what_a_full_disk_took_in_part_is_taken_back, start, end),
         cmocka_unit_test_setup_teardown(a_file_that_is_cut_is_read_up_to_there, start, end),
         cmocka_unit_test_setup_teardown(a_damaged_file_is_told, start, end),
         cmocka_unit_test(a_folder_that_cannot_be_written_is_told),

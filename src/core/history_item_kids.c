@@ -112,7 +112,8 @@ static bool is_failing(const struct brood *n)
 
 /* ---- what children are told ---- */
 
-static void check_new(const struct brood *was, const struct event *ev, uint32_t item)
+static void check_new(const struct brood *was, const struct event *ev, uint32_t item,
+                      uint32_t number)
 {
     const struct world_kid *k = &was->kids[item];
 
@@ -121,6 +122,8 @@ static void check_new(const struct brood *was, const struct event *ev, uint32_t 
     CHECK(k->phase == KID_NONE || k->phase == KID_UNDONE
               || (k->phase == KID_DONE && undo_of_items() == UNDO_NONE),
           "item %u has a second child: %s", item, tale_story());
+    /* The number is part of the child's id: with one from before, it would be that child. */
+    CHECK(number > k->number, "child %u of item %u has been there: %s", number, item, tale_story());
 }
 
 static void check_stop(const struct brood *n, const struct event *ev, uint32_t item)
@@ -160,7 +163,7 @@ static void tell_kid(struct brood *n, const struct brood *was, const struct even
     enum child_wish sent = k->sent;
 
     if (is.number != before.number && is.state != CHILD_NONE) {
-        check_new(was, ev, item);
+        check_new(was, ev, item, is.number);
         sent = WISH_NONE;
     }
     if (is.state == CHILD_NONE)

@@ -278,6 +278,61 @@ static void an_ask_of_unknown_outcome_is_asked_again(void **state)
     stage_end();
 }
 
+/* What was stored of an earlier ask of that task becomes visible. */
+static void task_was_changed(const char *id, const char *audited)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    const struct audit audit = {.at = s.now,
+                                .actor = SLICE("me"),
+                                .verb = SLICE("pause"),
+                                .task = slice_of(id),
+                                .reason = slice_of(audited)};
+    struct change c = {.kind = CHANGE_UPDATE, .audits = &audit, .audit_count = 1};
+    struct batch batch = {.changes = &c, .change_count = 1};
+    struct error e = {0};
+
+    enum err err = s.store->ops->get(s.store, slice_of(id), &a, &c.row, &e);
+    CHECK(err == ERR_OK, "%s", e.text);
+    c.row.revision++;
+    err = s.store->ops->commit(s.store, &batch, &a, &e);
+    CHECK(err == ERR_OK && c.outcome == ERR_OK, "%s: %s", e.text, err_text(c.outcome));
+}
+
+/* The first ask is stored after all, by a node that did not answer any more, once the audit was
+ * read: so the second one is refused, and the audit tells which of the two did it. */
+static void a_task_that_refuses_after_an_unknown_outcome_may_be_done(void **state)
+{
+    static const enum err refusals[] = {ERR_CONFLICT, ERR_TAKEN, ERR_INVALID, ERR_OK};
+    (void)state;
+
+    for (size_t i = 0; i < 2 * COUNT_OF(refusals); i++) {
+        CLEANUP(arena_fini) struct arena a = {0};
+        bool was_done = i % 2 == 0;
+        struct operation op;
+        stage_begin();
+        task_insert("t-1", NULL);
+        operation_of(&a, &op);
+        put(&op);
+        run_until(1);
+        answer(0, ERR_UNKNOWN, "nobody answered");
+        run_until(2);
+        CHECK(s.ask_count == 2, "again");
+        if (was_done)
+            task_was_changed("t-1", "operation op-1: a test");
+        s.asks[1]->existed = refusals[i / 2] == ERR_OK;
+        answer(1, refusals[i / 2], "not possible");
+        run_until(3);
+        CHECK((s.ask_count == 2) == was_done, "%zu asks", s.ask_count);
+        if (!was_done) {
+            s.asks[2]->existed = refusals[i / 2] == ERR_OK;
+            answer(2, refusals[i / 2], "not possible");
+        }
+        run_until(ASKS_MAX);
+        check_stored(OPERATION_DONE, was_done, !was_done, 0);
+        stage_end();
+    }
+}
+
 static void it_gives_way_while_others_need_the_room(void **state)
 {
     CLEANUP(arena_fini) struct arena a = {0};
@@ -342,6 +397,7 @@ int main(void)
         cmocka_unit_test(each_task_is_asked_and_counted_once),
         cmocka_unit_test(a_page_that_was_asked_already_is_checked_by_the_audit),
         cmocka_unit_test(an_ask_of_unknown_outcome_is_asked_again),
+        cmocka_unit_test(a_task_that_refuses_after_an_unknown_outcome_may_be_done),
         cmocka_unit_test(it_gives_way_while_others_need_the_room),
         cmocka_unit_test(a_signal_that_a_task_has_already_is_done),
     };

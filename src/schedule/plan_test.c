@@ -133,6 +133,24 @@ static void what_is_too_old_is_missed(void **state)
     assert_int_equal(state_of_it.missed_count, 52559);
 }
 
+/* By when each is due, which a spread puts off; whenever that is looked at. */
+static void no_moment_is_missed_that_is_not_too_old(void **state)
+{
+    (void)state;
+    for (int64_t now = MIN(40); now < MIN(62); now += 1777) {
+        uint64_t fires = 0;
+        uint64_t missed = 0;
+        begins("overlap: allow\nmissed: all\ncatch_up: 20m\nspread: 9m\n");
+        assert_true(schedule_due_at(schedule, 0) > MIN(1)); /* else nothing would be seen */
+        for (int64_t m = MIN(10); schedule_due_at(schedule, m) <= now; m += MIN(10))
+            *(schedule_due_at(schedule, m) < now - MIN(20) ? &missed : &fires) += 1;
+        plan_decide(schedule, &state_of_it, false, now, &arena, &plan);
+        CHECK(plan.fire_count == fires && state_of_it.missed_count == missed,
+              "at %d s %d fire and %d are missed", (int)(now / MS_PER_S), (int)plan.fire_count,
+              (int)state_of_it.missed_count);
+    }
+}
+
 static void of_a_list_too_old_ones_are_missed(void **state)
 {
     struct mistakes *m = calloc(1, sizeof *m);
@@ -366,6 +384,7 @@ int main(void)
         cmocka_unit_test(all_missed_moments_fire_if_all_are_wanted),
         cmocka_unit_test(many_fire_in_parts),
         cmocka_unit_test(what_is_too_old_is_missed),
+        cmocka_unit_test(no_moment_is_missed_that_is_not_too_old),
         cmocka_unit_test(of_a_list_too_old_ones_are_missed),
         cmocka_unit_test(a_moment_that_finds_a_run_is_skipped),
         cmocka_unit_test(one_moment_waits),

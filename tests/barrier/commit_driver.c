@@ -1,7 +1,8 @@
 /*
- * The C barrier for PostgreSQL, driven by commit_test.py: reads "forward KEY" or "undo KEY", takes
- * the effect (a row in the table `world`) in a transaction, and prints its answer to the server. A
- * lost connection is reopened. Usage: commit_driver CONNINFO
+ * The C barrier for PostgreSQL, driven by commit_test.py: reads "forward KEY", "undo KEY", or "late
+ * KEY" (forward, and its deadline passes when the effect is taken), takes the effect (a row in the
+ * table `world`) in a transaction, and prints its answer to the server, if it has one. A lost
+ * connection is reopened. Usage: commit_driver CONNINFO
  */
 
 #include "base/test.h"
@@ -24,7 +25,7 @@ static void effect(struct intact_barrier *b, PGconn *conn, const char *key, bool
     PQclear(r);
 }
 
-static void serve(PGconn *conn, const char *key, bool undo)
+static void serve(PGconn *conn, const char *key, bool undo, bool late)
 {
     char undo_key[80];
 
@@ -44,9 +45,12 @@ static void serve(PGconn *conn, const char *key, bool undo)
     PQclear(PQexec(conn, "BEGIN"));
     if (intact_barrier_pq(b, conn) == INTACT_BARRIER_DO)
         effect(b, conn, key, undo);
+    if (late)
+        r.deadline = 1;
     (void)intact_barrier_pq_end(b, conn);
     intact_barrier_answer(b);
-    (void)printf("%.*s\n", (int)r.result.len, r.result.ptr);
+    struct slice answer = r.result.len ? buf_view(&r.result) : SLICE("{\"output\":\"late\"}");
+    (void)printf("%.*s\n", SLICE_ARG(answer));
     (void)fflush(stdout);
     intact_barrier_free(b);
     buf_fini(&r.result);
@@ -61,10 +65,10 @@ int main(int argc, char **argv)
     CHECK(PQstatus(conn) == CONNECTION_OK, "%s", PQerrorMessage(conn));
     while (fgets(line, sizeof line, stdin)) {
         char *key = strchr(line, ' ');
-        CHECK(key, "forward KEY or undo KEY");
+        CHECK(key, "forward KEY, undo KEY or late KEY");
         *key++ = '\0';
         key[strcspn(key, "\n")] = '\0';
-        serve(conn, key, strcmp(line, "undo") == 0);
+        serve(conn, key, strcmp(line, "undo") == 0, strcmp(line, "late") == 0);
     }
     PQfinish(conn);
     return 0;

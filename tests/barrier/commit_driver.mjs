@@ -1,25 +1,18 @@
-// The barriers of the TypeScript library, as commit_test.py drives them: reads "forward KEY" or "undo KEY", has the effect (a
-// row in the table `world`) in a transaction, and prints what it would answer the server.
+// The barriers of the TypeScript library, as commit_test.py drives them: reads "forward KEY", "undo KEY", or "late KEY"
+// (forward, and stopped when the effect is made), has the effect (a row in the table `world`) in a transaction, and prints what
+// it would answer the server.
 // Usage: commit_driver.mjs postgres FOLDER | sqlite FILE      with DRIVERS: where their modules are
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { createInterface } from "node:readline";
-import { pathToFileURL } from "node:url";
 import { PostgresBarrier, Request, SqliteBarrier, StepError } from "intact-client";
 
-const { nowMs } = await import(pathToFileURL("node_modules/intact-client/dist/clock.js").href);
 const drivers = createRequire(`${process.env.DRIVERS}/`);
 const [kind, where] = process.argv.slice(2);
 
 function request(isUndo, key) {
-  return Request.sent(
-    {
-      token: "x", task: "t", step: "s", action: "a", direction: isUndo ? "undo" : "forward", attempt: 1, input: null,
-      time_left_ms: 600000, idempotency_key: isUndo ? `${key}/undo` : key,
-      ...(isUndo ? { forward: { idempotency_key: key, input: null, output: null, attempts: 1, in_doubt: true } } : {}),
-    },
-    nowMs(),
-  );
+  const forward = { idempotency_key: key, attempts: 1, in_doubt: true };
+  return Request.forTest(isUndo ? { idempotencyKey: `${key}/undo`, forward } : { idempotencyKey: key });
 }
 
 function onPostgres() {
@@ -27,9 +20,10 @@ function onPostgres() {
   const pool = new Pool({ host: where, user: "intact", database: "postgres" });
   pool.on("error", (e) => console.error(`idle: ${e.message}`));
   const barrier = new PostgresBarrier(pool);
-  return (isUndo, key) =>
-    barrier.once(request(isUndo, key), async (db) => {
+  return (isUndo, key, asked, isLate) =>
+    barrier.once(asked, async (db) => {
       await db.query("INSERT INTO world VALUES ($1, $2)", [key, isUndo ? -1 : 1]);
+      if (isLate) asked.stop();
       return isUndo ? "undone" : "done";
     });
 }
@@ -51,9 +45,10 @@ function onSqlite() {
       get: (...parameters) => driver.get(sql, parameters),
     }),
   });
-  return (isUndo, key) =>
-    barrier.once(request(isUndo, key), (db) => {
+  return (isUndo, key, asked, isLate) =>
+    barrier.once(asked, (db) => {
       db.prepare("INSERT INTO world VALUES (?, ?)").run(key, isUndo ? -1 : 1);
+      if (isLate) asked.stop();
       return isUndo ? "undone" : "done";
     });
 }
@@ -61,9 +56,10 @@ function onSqlite() {
 const once = kind === "postgres" ? onPostgres() : onSqlite();
 for await (const line of createInterface({ input: process.stdin })) {
   const [direction, key] = line.split(" ");
+  const isUndo = direction === "undo";
   let said;
   try {
-    said = { output: await once(direction === "undo", key) };
+    said = { output: await once(isUndo, key, request(isUndo, key), direction === "late") };
   } catch (e) {
     if (!(e instanceof StepError)) throw e;
     said = { error: e.toJSON() };

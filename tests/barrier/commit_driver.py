@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Barriers in Python, as commit_test.py drives them: reads "forward KEY" or "undo KEY", has the effect (a row in the table `world`) in a
-transaction, and prints what it would answer the server. Usage: commit_driver.py postgres CONNINFO | sqlite FILE | mariadb SOCKET SQL
+"""Barriers in Python, as commit_test.py drives them: reads "forward KEY", "undo KEY", or "late KEY" (forward, and
+stopped when the effect is made), has the effect (a row in the table `world`) in a transaction, and prints what it would answer the server. Usage: commit_driver.py postgres CONNINFO | sqlite FILE | mariadb SOCKET SQL
 """
 
 import json
@@ -75,13 +75,16 @@ def main():
         direction, key = line.split()
         is_undo = direction == "undo"
         more = {"forward": {"idempotency_key": key}} if is_undo else {"idempotency_key": key}
+        request = Request.for_test(**more)
 
         def effect(db):
             db.cursor().execute(f"INSERT INTO world VALUES ({mark}, {mark})", (key, -1 if is_undo else 1))
+            if direction == "late":
+                request.stop()
             return "undone" if is_undo else "done"
 
         try:
-            said = {"output": barrier.once(Request.for_test(**more), effect)}
+            said = {"output": barrier.once(request, effect)}
         except StepError as e:
             said = {"error": {"code": e.code, "retryable": e.retryable, "effect": e.effect}}
         print(json.dumps(said), flush=True)

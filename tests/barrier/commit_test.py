@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Commits of unknown outcome: the connection to a real database is cut when COMMIT is sent, or the disk fails in it. Whatever came of it,
-the step is asked for again, or undone, and then its effect is there once, or not at all.
+the step is asked for again, or undone, and then its effect is there once, or not at all. And there is no commit past the deadline.
 
 Usage: commit_test.py ROOT pq|python|typescript|mariadb|python-sqlite|typescript-sqlite DRIVER
        DRIVER: the program in C; for python-sqlite what is loaded so that syncs can fail; else not looked at
@@ -34,6 +34,16 @@ def must(right, *words):
         sys.exit(f"{KIND}: " + " ".join(map(str, words)))
 
 
+# These leave open what came of a commit.
+STATES = ("08006", "40003", "57P01", "58030", "XX000")
+
+
+def error(state):
+    """As PostgreSQL says it, outside of a transaction: fields, each with a letter in front and a zero behind."""
+    fields = b"".join(f"{key}{value}".encode() + b"\0" for key, value in (("S", "ERROR"), ("V", "ERROR"), ("C", state), ("M", "a test")))
+    return b"E" + (len(fields) + 5).to_bytes(4, "big") + fields + b"\0Z" + (5).to_bytes(4, "big") + b"I"
+
+
 def skip(why):
     print(f"skipped: {why}")
     sys.exit(77)
@@ -41,7 +51,8 @@ def skip(why):
 
 class Wire:
     """Between a driver and its database. `plan` says what becomes of the next COMMIT: "pass"; "before": the connection is cut, and it
-    never gets there; "after": cut when the database has answered; "late": cut at once, and it gets there when `release` is called."""
+    never gets there; "after": cut when the database has answered; "late": cut at once, and it gets there when `release` is called; a
+    SQLSTATE: the database has committed, and a pooler in between answers that instead."""
 
     def __init__(self, place, to):
         self.to, self.plan, self.held, self.cuts = to, "pass", [], 0
@@ -73,6 +84,10 @@ class Wire:
                     link["far"].sendall(data)
                     continue
                 self.plan = "pass"
+                if plan in STATES:
+                    link["instead"] = error(plan)
+                    link["far"].sendall(data)
+                    continue
                 if plan == "after":
                     link["is_answer_cut"] = True
                     link["far"].sendall(data)
@@ -93,6 +108,9 @@ class Wire:
                 if link.get("is_answer_cut"):
                     self.cut(link)
                     break
+                if instead := link.pop("instead", None):
+                    self.cuts += 1
+                    data = instead
                 if not link["is_cut"]:
                     link["near"].sendall(data)
         except OSError:
@@ -214,6 +232,14 @@ def must_be_undone(said, *words):
     must(isinstance(said, dict) and said["code"] == "undone" and not said["retryable"], *words, "it said", said)
 
 
+def must_come_too_late(driver, deltas, key):
+    """Its time is over, or it was stopped, between the effect and the commit: then the effect is taken back, and may be made later."""
+    said = driver.ask("late", key)
+    must(said == "late" or isinstance(said, dict) and said["code"] == "stopped", "late: it said", said)
+    must(deltas(key) == [], "late:", deltas(key))
+    must(driver.ask("forward", key) == "done" and deltas(key) == [1], "after a late one:", deltas(key))
+
+
 class Play:
     def __init__(self, database, driver):
         self.database, self.driver, self.number = database, driver, 0
@@ -264,10 +290,15 @@ class Play:
         must(self.database.deltas(key) == [], plan, self.database.deltas(key))
 
     def all(self):
+        if KIND != "mariadb":  # which no library of ours is for
+            must_come_too_late(self.driver, self.database.deltas, "late/s")
         for plan in "before", "after", "late":
             for case in self.forward_again, self.undo_again, self.forward_then_undo, self.undo_before:
                 self.number += 1
                 case(plan, f"t{self.number}/s")
+        for state in STATES if KIND != "mariadb" else ():
+            self.number += 1
+            self.forward_again(state, f"t{self.number}/s")
         print(f"{KIND}: {self.number} commits of unknown outcome")
 
 
@@ -299,6 +330,7 @@ def play_disk(disk, start):
             driver, key = start(), f"t{number}/s"
             number += 1
             must(driver.ask("forward", key if undo else f"{key}/before") == "done", "it is at work")
+            must_come_too_late(driver, disk.deltas, f"{key}/late")
             disk.fail(True)
             said = driver.ask("undo" if undo else "forward", key)
             disk.fail(False)

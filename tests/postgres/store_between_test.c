@@ -590,26 +590,62 @@ static void what_somebody_has_locked_is_not_deleted(void **state)
     expect(g, "SELECT count(*) FROM reserved", 0);
 }
 
+/* Each has a statement of its own in sql.c. */
+enum way { BY_CALL, WAITING_FOR_TWO, BY_ROW, TELLING, WAYS };
+
+static void submit_by(struct gate *g, enum way way, struct change *c)
+{
+    static const struct task_wait wait = {{"a", 1}, 5};
+    static const struct notice_row tell = {.task = {"z", 1},
+                                           .sender = {"x", 1},
+                                           .kind = {"child", 5},
+                                           .body = {"{}", 2}};
+    char sql[120];
+
+    c->row.submitted_at = 5000;
+    if (way == WAITING_FOR_TWO) {
+        c->row.waiting_for = SLICE(",a,b");
+        c->row.waits = &wait;
+        c->row.wait_count = 1;
+    }
+    if (way == BY_ROW) {
+        (void)snprintf(sql, sizeof sql,
+                       "INSERT INTO submission (source, id, workflow, submitted_at) "
+                       "VALUES ('sql', '%.*s', 'order', 5000)",
+                       SLICE_ARG(c->row.id));
+        gate_do(g, sql);
+        c->submission = gate_number(g, "SELECT max(seq) FROM submission");
+    }
+    if (way == TELLING) {
+        c->tells = &tell;
+        c->tell_count = 1;
+    }
+}
+
 /* The task is deleted, its id about to be reserved, when somebody submits that id: he comes too
  * late, and what else is in his batch is done once. If the deletion ends otherwise, the task that
  * was there is there. */
-static void submission_meets_deletion(struct gate *g, bool deleted)
+static void submission_meets_deletion(struct gate *g, bool deleted, enum way way)
 {
     struct change c[] = {loaded(CHANGE_INSERT, a_row("x")), loaded(CHANGE_INSERT, a_row("y"))};
     struct batch b = {.changes = c, .change_count = 2};
     struct call deletion;
     struct call submission;
 
+    gate_do(g, "DELETE FROM task; DELETE FROM payload; DELETE FROM outbox; DELETE FROM reserved; "
+               "DELETE FROM tag; DELETE FROM wait; DELETE FROM notice; DELETE FROM submission");
+    long audits = gate_number(g, "SELECT count(*) FROM audit");
     (void)insert_ended(g, "x");
     struct deleting d = deleting_of(g, "x");
+    submit_by(g, way, &c[0]);
+    submit_by(g, way, &c[1]);
     /* Its reservation has to wait for this one, and the row is deleted by then. */
     gate_do(g, "BEGIN; INSERT INTO reserved (id, workflow, version, state, until) "
                "VALUES ('x', 'w', 1, 'processed', 0)");
     call_begin(&deletion, g, g->first, retire, &d);
     CHECK(call_waits(&deletion), "%s", deletion.e.text);
-    c[0].row.submitted_at = c[1].row.submitted_at = 5000;
     call_begin(&submission, g, g->second, commit, &b);
-    CHECK(call_waits(&submission), "%s", submission.e.text);
+    CHECK(call_waits(&submission), "%u: %s", way, submission.e.text);
     if (!deleted)
         gate_do(g, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE usename = 'first' "
                    "AND wait_event_type = 'Lock'");
@@ -618,8 +654,8 @@ static void submission_meets_deletion(struct gate *g, bool deleted)
     enum err err = call_end(&deletion);
     CHECK((err == ERR_OK) == deleted && d.gone == deleted, "%s", deletion.e.text);
     CHECK(call_end(&submission) == ERR_OK, "%s", submission.e.text);
-    CHECK(c[0].outcome == ERR_CONFLICT && c[1].outcome == ERR_OK, "%s, %s", err_text(c[0].outcome),
-          err_text(c[1].outcome));
+    CHECK(c[0].outcome == ERR_CONFLICT && c[1].outcome == ERR_OK, "%u: %s, %s", way,
+          err_text(c[0].outcome), err_text(c[1].outcome));
     if (!deleted)
         gate_do(g, "ROLLBACK");
     arena_fini(&deletion.a);
@@ -629,17 +665,22 @@ static void submission_meets_deletion(struct gate *g, bool deleted)
     expect(g, "SELECT count(*) FROM task WHERE id = 'y'", 1);
     expect(g, "SELECT count(*) FROM payload", deleted ? 1 : 2);
     expect(g, "SELECT count(*) FROM outbox", 1);
-    expect(g, "SELECT count(*) FROM audit", 1);
+    expect(g, "SELECT count(*) FROM audit", audits + 1);
+    expect(g, "SELECT count(*) FROM wait", way == WAITING_FOR_TWO);
+    expect(g, "SELECT count(*) FROM submission", way == BY_ROW);
+    expect(g, "SELECT count(*) FROM notice", way == TELLING);
 }
 
 static void an_id_that_is_being_deleted_is_not_submitted_again(void **state)
 {
-    submission_meets_deletion(*state, true);
+    for (enum way way = BY_CALL; way < WAYS; way++)
+        submission_meets_deletion(*state, true, way);
 }
 
 static void an_id_that_is_not_deleted_after_all_is_in_use(void **state)
 {
-    submission_meets_deletion(*state, false);
+    for (enum way way = BY_CALL; way < WAYS; way++)
+        submission_meets_deletion(*state, false, way);
 }
 
 /* ---- a submission against whoever drops or refuses it ---- */
