@@ -61,6 +61,7 @@ enum pg_column {
     PG_PAYLOAD_NUMBERS = TASK_COLUMN_COUNT, /* where payloads are read: two arrays */
     PG_PAYLOAD_JSONS,
     PG_CLAIM_FOUND, /* of a claim: rows that it could have taken, one beyond its limit at most */
+    PG_RECORD_NUMBER = PG_CLAIM_FOUND, /* of PG_RECORDS: which of the ids, from 1 */
 };
 
 enum pg_sql {
@@ -347,6 +348,8 @@ enum err pg_get(struct store *s, struct slice id, struct arena *a, struct task_r
                 struct error *e);
 enum err pg_get_many(struct store *s, struct reading *readings, size_t count, struct arena *a,
                      struct error *e);
+enum err pg_records(struct store *s, struct task_record *list, size_t count, size_t bytes_max,
+                    struct error *e);
 enum err pg_glance(struct store *s, const struct slice *ids, size_t count, struct arena *a,
                    struct glance *ret, struct error *e);
 enum err pg_overdue(struct store *s, int64_t now, int64_t after_wake_at, int64_t after_seq,
@@ -410,6 +413,12 @@ enum err pg_node_list(struct store *s, int64_t now, struct arena *a, struct node
                       size_t *ret_count, struct error *e);
 /* Its values; NULL: no entry, nothing is written. */
 void pg_bind_audit(struct query *q, const struct audit *audit);
+/* The latest entries of several tasks, TASK_OPERATIONS_MAX of each; ends the arrays. The result is
+ * in the order of their numbers, and is taken in that order: *at is the next row, from 0. */
+void pg_operations_query(struct query *q, const struct postgres_store *s, struct array *numbers,
+                         struct array *ids, struct arena *a);
+void pg_operations_take(const PGresult *r, int *at, int64_t number, struct arena *a,
+                        struct audit_page *ret);
 enum err pg_agent_put(struct store *s, const struct agent_change *c, const struct audit *audit,
                       struct error *e);
 enum err pg_agent_since(struct store *s, uint64_t after, struct arena *a, struct agent_row **ret,

@@ -39,6 +39,7 @@
     X(PROBE) \
     X(PROVE) \
     X(GET) \
+    X(RECORDS) \
     X(GLANCE) \
     X(PAYLOADS) \
     X(ITEMS_UP) \
@@ -105,6 +106,7 @@
     X(AUDIT_LIST) \
     X(AUDIT_TASK) \
     X(AUDIT_PUT) \
+    X(OPERATIONS) /* the latest entries of each of several tasks */ \
     X(OPERATION_PUT) \
     X(OPERATION_UPDATE) \
     X(OPERATION_LIST) \
