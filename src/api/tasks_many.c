@@ -272,10 +272,15 @@ static void wait_over(uv_timer_t *t)
         read_for_the_last_time(m);
 }
 
-static void task_has_ended(struct waiter *w)
+static void task_has_ended(struct waiter *w, const struct task_end *end)
 {
-    struct many *m = CONTAINER_OF(w, struct verdict, waiter)->many;
+    struct verdict *o = CONTAINER_OF(w, struct verdict, waiter);
+    struct many *m = o->many;
 
+    if (end) {
+        o->state = end->task->state;
+        o->state_known = o->ended = true;
+    }
     m->waiting--;
     if (m->waiting == 0 && !m->reading)
         read_for_the_last_time(m);
