@@ -39,6 +39,9 @@ enum { GRACE_MS = 10000, MARGIN_MS = 1000 };
 
 /* The current row, after that many changes; `told`: the node will get the result of storing it. */
 void check_row(const struct node *n, const struct task_row *row, uint64_t changes, bool told);
+/* Whoever submits a task waits for its end, which may be shown without another read. */
+bool check_is_awaited(void *arg, struct slice id);
+void check_shown(const struct node *n, const struct task_end *end);
 void check_conflict(const struct task_row *row); /* the row that was refused */
 
 /* The time of the clock that is most ahead. */

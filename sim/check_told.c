@@ -2,10 +2,13 @@
  * change nothing. check.h lists all checkers. */
 
 #include "dispatch/token.h"
+#include "node/task_json.h"
 #include "sim/check.h"
 #include "sim/coverage.h"
+#include "sim/disk.h"
 #include "sim/items.h"
 #include "sim/world.h"
+#include "store/codec/codec.h"
 
 static void must(const struct subject *t, bool ok, const char *rule, const char *what)
 {
@@ -14,6 +17,49 @@ static void must(const struct subject *t, bool ok, const char *rule, const char 
     if (t)
         describe(t);
     broken(rule, "%s: %s", t ? t->id : "?", what);
+}
+
+/* ---- ends ---- */
+
+bool check_is_awaited(void *arg, struct slice id)
+{
+    (void)arg;
+    (void)id;
+    return true;
+}
+
+/* What clients get who wait for it: the same as from the row, unless that has changed again. */
+void check_shown(const struct node *n, const struct task_end *end)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    CLEANUP(buf_fini) struct buf shown = {0};
+    CLEANUP(buf_fini) struct buf stored = {0};
+    struct subject *t = subject_find(end->task->id);
+    const struct audit_query q = {.task = end->task->id, .limit = TASK_OPERATIONS_MAX};
+    struct audit_page operations = {0};
+    struct pulses pulses = {0};
+    struct task_row row = {0};
+    struct task task;
+    struct error e = {0};
+
+    check_ended(n, end->task->id, end->task->state);
+    if (!end->row)
+        return;
+    if (inner->ops->get(inner, end->task->id, &a, &row, &e) != ERR_OK
+        || row.revision != end->row->revision)
+        return;
+    must(t, task_decode(end->workflow, &row, &a, &task, &e) == ERR_OK, "a row can be read", e.text);
+    enum err err = inner->ops->audit_list(inner, &q, &a, &operations, &e);
+    ASSERT(err == ERR_OK);
+    scheduler_pulses(n->scheduler, end->task->id, &a, &pulses);
+    render_task(&shown, &pulses, end->workflow, end->task, end->row, end->operations);
+    render_task(&stored, &pulses, end->workflow, &task, &row, &operations);
+    if (!slice_eq(buf_view(&shown), buf_view(&stored)))
+        remark("shown: %.*s, stored: %.*s", SLICE_ARG(buf_view(&shown)),
+               SLICE_ARG(buf_view(&stored)));
+    must(t, slice_eq(buf_view(&shown), buf_view(&stored)), "an end is shown as it was stored",
+         "its record");
+    covered(end->operations->count > 0 ? COVER_SHOWN_AUDIT : COVER_SHOWN);
 }
 
 /* ---- changes ---- */

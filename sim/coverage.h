@@ -73,6 +73,8 @@
     X(LATE_BEAT,          "heartbeats of attempts that were over")                               \
     X(FORGED_BEAT,        "forged heartbeats")                                                   \
     X(BEAT_STOP,          "stops told to heartbeats")                                            \
+    X(SHOWN,              "ends shown from memory, as they were stored")                         \
+    X(SHOWN_AUDIT,        "of tasks to which people did something")                              \
     X(SENT_AGAIN,         "requests sent again under the same token")                             \
     X(ANSWER_TOO_LATE,    "answers that came after the request's deadline")                       \
     X(GONE_BEFORE_WORK,   "agents gone between poll and work")                                    \

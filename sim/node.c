@@ -1,5 +1,4 @@
-/* The life of nodes: boot, turns, crash, drain, suspension, restart. See node.h; their lost time:
- * dark.c. */
+/* The life of nodes: boot, turns, crash, drain, suspension, restart; their lost time: dark.c. */
 
 #include "sim/node.h"
 
@@ -80,15 +79,15 @@ static void on_ask_answer(void *arg, struct ask *a)
         people_answered(n, a);
 }
 
-static void on_task_ended(void *arg, const struct task *t)
+static void on_task_ended(void *arg, const struct task_end *end)
 {
     const struct node *n = arg;
 
     if (n->dead)
         return;
-    check_ended(n, t->id, t->state);
-    people_hear_of_end(t->id, t->state);
-    sql_part_task_ended(n, t->id);
+    check_shown(n, end);
+    people_hear_of_end(end->task->id, end->task->state);
+    sql_part_task_ended(n, end->task->id);
 }
 
 static void on_task_changed(void *arg, const struct workflow *w, const struct task *t)
@@ -330,6 +329,7 @@ static void node_boot(struct node *n)
                                     .work_answer = on_work_answer,
                                     .ask_answer = on_ask_answer,
                                     .task_ended = on_task_ended,
+                                    .is_awaited = check_is_awaited,
                                     .task_changed = on_task_changed,
                                     .evaluates = overruns_evaluates,
                                     .generations = on_generations,

@@ -158,11 +158,11 @@ static void on_ask_answer(void *arg, struct ask *a)
     ((struct client *)a->user)->busy = false;
 }
 
-static void on_task_ended(void *arg, const struct task *t)
+static void on_task_ended(void *arg, const struct task_end *end)
 {
     struct flow *f = arg;
 
-    must_be(t->state != TASK_ERROR, "no task stops in error");
+    must_be(end->task->state != TASK_ERROR, "no task stops in error");
     f->ended++;
 }
 

@@ -23,6 +23,7 @@ class Scenario:
     rate: float = 0  # open loop: a part of what `rate_of` reached
     rate_of: str = ""
     lines: int = 1
+    waits: bool = False  # each task by a request of its own, whose answer is its end (?wait=)
     payload: int = 300
     priorities: bool = False
     sleeping: int = 0
@@ -51,6 +52,8 @@ def load_of(s, reached):
     args = ["--workflow", s.workflow, "--payload", s.payload, "--lines", s.lines]
     if s.priorities:
         args.append("--priorities")
+    if s.waits:
+        args += ["--ends", "wait"]
     if s.rate:
         if s.rate_of not in reached:
             raise Trouble(f"{s.name} goes by what {s.rate_of} reaches, which was not measured before it")

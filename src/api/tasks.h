@@ -17,6 +17,11 @@ void task_operate(struct server *sv, struct http_request *r, enum ask_kind kind)
  * of JSON that are added to the record; may be empty. */
 void task_get_when_ended(struct server *sv, struct http_request *r, struct slice id,
                          const struct grant *grant, int64_t wait_ms, int status, struct slice more);
+/* The same for a task that has just been submitted, or was before, and has not ended yet: nothing
+ * is read before it ends. */
+void task_answer_end(struct server *sv, struct http_request *r, struct slice id, int64_t wait_ms,
+                     int status, struct slice more);
+extern const struct part shown_part;
 /* Answers for a task that was not found: 410 if it was deleted, else 404. */
 void task_get_missing(struct server *sv, struct http_request *r, struct slice id,
                       const struct grant *grant);

@@ -52,6 +52,8 @@ struct verdict {
     const char *problem_type;
     struct slice problem;
     struct slice signals;  /* what became of them: a member of the answer; NONE: it carried none */
+    int64_t version;       /* of its workflow; without a problem */
+    int64_t ended_at;      /* of a deleted one */
     enum task_state state; /* as last read */
     bool state_known, ended;
     bool deleted; /* it ended in that state, and is not in the store any more */
@@ -153,6 +155,10 @@ static void render_verdict(struct buf *b, const struct verdict *o, bool waited)
     json_number(b, o->status);
     json_key(b, "id");
     json_string(b, o->id);
+    if (!o->problem_type) {
+        json_key(b, "version");
+        json_number(b, o->version);
+    }
     if ((waited || o->deleted) && !o->problem_type) {
         json_key(b, "state");
         json_string(b, o->state_known ? slice_of(task_state_text(o->state)) : SLICE_NONE);
@@ -160,6 +166,8 @@ static void render_verdict(struct buf *b, const struct verdict *o, bool waited)
     if (o->deleted && !o->problem_type) {
         json_key(b, "deleted");
         json_bool(b, true);
+        json_key(b, "ended_at");
+        json_time(b, o->ended_at);
     }
     if (o->signals.ptr) {
         buf_byte(b, ',');
@@ -272,10 +280,15 @@ static void wait_over(uv_timer_t *t)
         read_for_the_last_time(m);
 }
 
-static void task_has_ended(struct waiter *w)
+static void task_has_ended(struct waiter *w, const struct task_end *end)
 {
-    struct many *m = CONTAINER_OF(w, struct verdict, waiter)->many;
+    struct verdict *o = CONTAINER_OF(w, struct verdict, waiter);
+    struct many *m = o->many;
 
+    if (end) {
+        o->state = end->task->state;
+        o->state_known = o->ended = true;
+    }
     m->waiting--;
     if (m->waiting == 0 && !m->reading)
         read_for_the_last_time(m);
@@ -360,7 +373,9 @@ static void line_done(struct many *m, struct submission *s, struct verdict *o)
     o->status = s->status;
     o->id = arena_copy(&m->arena, s->ask.id);
     o->problem_type = s->problem_type;
+    o->version = s->ask.version;
     o->deleted = s->ask.deleted;
+    o->ended_at = s->ask.ended_at;
     if (o->deleted) {
         o->state = s->ask.state;
         o->state_known = o->ended = true;

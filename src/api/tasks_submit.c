@@ -78,8 +78,11 @@ static void single_answer(struct single *one)
     if (one->wait_ms > 0 && door_may_read(one->x.server, r)) {
         /* Its own, or one whose content it knows. `signals` of a record are those that it keeps. */
         submission_signals(&b, "carried_signals", s);
-        task_get_when_ended(one->x.server, r, s->ask.id, NULL, one->wait_ms, s->status,
-                            buf_view(&b));
+        if (s->ask.is_open)
+            task_answer_end(one->x.server, r, s->ask.id, one->wait_ms, s->status, buf_view(&b));
+        else
+            task_get_when_ended(one->x.server, r, s->ask.id, NULL, one->wait_ms, s->status,
+                                buf_view(&b));
         return;
     }
     json_open(&b, '{');

@@ -22,6 +22,7 @@ struct wait_list {
     struct server *server;
     struct task_poll poll; /* its id's text lies behind */
     struct link waiters;
+    size_t shows; /* of them, want the record */
 };
 
 /* Another node ended it, or it was deleted. */
@@ -30,7 +31,7 @@ static void changed(struct task_poll *s, const struct glance *g)
     struct wait_list *list = CONTAINER_OF(s, struct wait_list, poll);
 
     if (g->revision == 0 || task_state_is_end(g->state) || g->state == TASK_ERROR)
-        waiters_of(list->server, s->id);
+        waiters_of(list->server, s->id, NULL);
 }
 
 static struct wait_list *wait_list_new(struct server *sv, struct slice id)
@@ -67,6 +68,7 @@ void waiter_join(struct server *sv, struct slice id, struct waiter *w)
     if (!list)
         list = wait_list_new(sv, id);
     w->in = list;
+    list->shows += w->shows;
     list_push(&list->waiters, &w->link);
 }
 
@@ -79,14 +81,22 @@ void waiter_leave(struct server *sv, struct waiter *w)
         return;
     link_remove(&w->link);
     w->in = NULL;
+    list->shows -= w->shows;
     if (!list_empty(&list->waiters) || map_get(&waits->lists, list->poll.id) != list)
         return; /* others are there, or it is just being told */
     (void)take_out(sv, list->poll.id);
     free(list);
 }
 
+bool waiters_show(const struct server *sv, struct slice id)
+{
+    const struct wait_list *list = map_get(&sv->background->waits->lists, id);
+
+    return list && list->shows > 0;
+}
+
 /* Whoever is told may make others leave, or join again: that makes a new list. */
-void waiters_of(struct server *sv, struct slice id)
+void waiters_of(struct server *sv, struct slice id, const struct task_end *end)
 {
     struct wait_list *list = take_out(sv, id);
 
@@ -96,7 +106,7 @@ void waiters_of(struct server *sv, struct slice id)
         struct waiter *w = CONTAINER_OF(l, struct waiter, link);
         link_remove(l);
         w->in = NULL;
-        w->ended(w);
+        w->ended(w, end);
     }
     free(list);
 }
@@ -107,7 +117,7 @@ static void waits_drain(struct server *sv)
     const struct wait_list *list = NULL;
 
     for (size_t i = 0; (list = map_next(&waits->lists, &i)); i = 0)
-        waiters_of(sv, list->poll.id);
+        waiters_of(sv, list->poll.id, NULL);
 }
 
 static enum err waits_open(struct server *sv, struct error *e)

@@ -1,12 +1,16 @@
 #ifndef NODE_TASK_READ_H
 #define NODE_TASK_READ_H
 
-/* Reading one task from the store with all that its record shows. */
+/* Reading tasks from the store with all that their records show. On the store thread or the reading
+ * thread. */
 
 #include "node/access.h"
 
-/* On the store thread or the reading thread. ERR_NOT_FOUND: *ret_gone tells whether the task was
- * deleted. */
+/* Reads several, as far as they fit into so many bytes (`left`). ERR_NOT_FOUND: `gone` tells
+ * whether the task was deleted. */
+void task_records_read(struct store *store, struct task_record *list, size_t count,
+                       size_t bytes_max);
+/* The same of one, to whatever the caller keeps. */
 enum err task_read(struct store *store, struct slice id, struct arena *a, struct task_row *ret,
                    struct audit_page *ret_operations, struct reservation *ret_gone,
                    struct error *e);

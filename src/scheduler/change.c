@@ -123,6 +123,13 @@ static enum lock_move lock_move_of(const struct live *l, const struct task_row *
     return !l->fresh && l->row_queues && !row_queues(row) ? LOCK_QUIT : LOCK_STAYS;
 }
 
+/* Items at rest are not in memory, so the record cannot be shown from there. */
+static bool is_shown(const struct scheduler *s, const struct live *l)
+{
+    return effects_end(l->fx, l->task.state) && l->task.slot_count == 0 && s->outside.is_awaited
+           && s->outside.is_awaited(s->outside.arg, l->id);
+}
+
 static void fill_change(struct scheduler *s, struct job *j, struct live *l, struct change *c)
 {
     struct buf *doc = scheduler_scratch(s);
@@ -138,6 +145,7 @@ static void fill_change(struct scheduler *s, struct job *j, struct live *l, stru
     c->row.seq = l->fresh ? 0 : l->row_seq;
     c->drops_overruns = overrun_is_over(s, l);
     c->drops_waits = !l->fresh && l->has_waits;
+    c->shows_operations = is_shown(s, l);
     c->row.waiting_for = SLICE_NONE;
     c->row.rank = task_rank(&l->task);
     if (l->task.state == TASK_PENDING && !l->task.locked_by.ptr && l->task.paused_at == 0)

@@ -295,4 +295,11 @@ void landed_load(struct scheduler *s, struct live *l, const struct reading *r);
 void landed_items(struct scheduler *s, struct item_reading *r);
 void landed_trouble(struct scheduler *s, enum err err, bool committed, const struct error *e);
 
+/* Whether a change with these effects is an end for those who wait: also in error, where only a
+ * person continues the task. */
+static inline bool effects_end(struct effects fx, enum task_state state)
+{
+    return fx.ended || (fx.alert && state == TASK_ERROR);
+}
+
 #endif

@@ -56,15 +56,21 @@ static void continue_from_row(struct scheduler *s, struct live *l)
     s->just_read = NULL;
 }
 
-static void report_end(struct scheduler *s, struct live *l, struct effects fx)
+/* `c`: the change that was committed; NULL: the task was read. */
+static void report_end(struct scheduler *s, struct live *l, struct effects fx,
+                       const struct change *c)
 {
-    enum task_state state = l->task.state;
+    bool shown = c && c->shows_operations;
+    const struct task_end end = {.workflow = &l->definition->workflow,
+                                 .task = &l->task,
+                                 .row = shown ? &c->row : NULL,
+                                 .operations = shown ? &c->operations : NULL};
 
     if (fx.alert)
         s->outside.alert(s->outside.arg, &l->task);
-    if (fx.ended || (fx.alert && state == TASK_ERROR)) {
+    if (effects_end(fx, l->task.state)) {
         s->tasks.counts.ended++;
-        s->outside.task_ended(s->outside.arg, &l->task);
+        s->outside.task_ended(s->outside.arg, &end);
     }
 }
 
@@ -109,7 +115,7 @@ static void landed_ok(struct scheduler *s, struct live *l, const struct change *
     live_remove_resting(l);
     if (fx.stop_running)
         call_stop_forward(&s->tasks, l);
-    report_end(s, l, fx);
+    report_end(s, l, fx, c);
     if (l->resend_wanted)
         call_wake_all(&s->tasks, l);
     continue_task(s, l);
@@ -399,7 +405,7 @@ static void tell_what_was_unsure(struct scheduler *s, struct live *l)
         report_change(s, l);
     l->reported = l->task.revision; /* a task that was only read has no news */
     if (l->outcome_unknown)
-        report_end(s, l, fx);
+        report_end(s, l, fx, NULL);
     l->outcome_unknown = l->found = false;
 }
 

@@ -33,6 +33,17 @@
 
 struct scheduler;
 
+/* A task has reached processed, compensated or error. All of it is valid during the call only. */
+struct task_end {
+    const struct workflow *workflow;
+    const struct task *task;
+    /* As this node has just committed it, with what people did to it; NULL: nobody waited for it
+     * (is_awaited) when the commit began, or this node has only read it. Items at rest are not in
+     * `task`, so tasks that have them come without a row. */
+    const struct task_row *row;
+    const struct audit_page *operations;
+};
+
 /* Callbacks to the outside, which report only what is durable. */
 struct outside {
     void *arg;
@@ -40,8 +51,9 @@ struct outside {
      * afterwards. */
     bool (*work_answer)(void *arg, struct work *w);
     void (*ask_answer)(void *arg, struct ask *a);
-    /* The task reached processed, compensated or error. */
-    void (*task_ended)(void *arg, const struct task *t);
+    void (*task_ended)(void *arg, const struct task_end *end);
+    /* Does anybody wait for the end of this task who is shown its record? NULL: nobody. */
+    bool (*is_awaited)(void *arg, struct slice id);
     /* A revision of the task has become durable. Called once for each, in their order; one that is
      * followed by another before it is reported may be left out. May be NULL. */
     void (*task_changed)(void *arg, const struct workflow *w, const struct task *t);

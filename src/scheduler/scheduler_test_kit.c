@@ -62,12 +62,12 @@ static void on_ask_answer(void *arg, struct ask *a)
     c->answered = true;
 }
 
-static void on_task_ended(void *arg, const struct task *t)
+static void on_task_ended(void *arg, const struct task_end *end)
 {
     struct stage *s = arg;
 
     s->ended++;
-    s->ended_in = t->state;
+    s->ended_in = end->task->state;
 }
 
 static void on_alert(void *arg, const struct task *t)

@@ -227,6 +227,7 @@ void submit_done(struct scheduler *s, const struct live *l, struct command *c)
     struct ask *a = c->ask;
 
     s->tasks.counts.submitted += c->answer == ANSWER_ACCEPTED;
+    a->is_open = l->loaded && !task_state_is_end(l->task.state) && l->task.state != TASK_ERROR;
     if (c->answer == ANSWER_REFUSED) {
         a->outcome = ERR_CONFLICT;
         (void)snprintf(

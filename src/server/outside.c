@@ -40,15 +40,21 @@ static void ask_answered(void *arg, struct ask *a)
     (*answered)(a);
 }
 
-static void task_ended(void *arg, const struct task *t)
+static void task_ended(void *arg, const struct task_end *end)
 {
     struct server *sv = arg;
+    const struct task *t = end->task;
 
     sv->metrics.tasks_ended[t->state]++;
     overview_ended(sv->overview, t->state, t->ended_at - t->submitted_at, server_turn_now(sv));
     quotas_task(sv->quotas, t->owner, false);
-    waiters_of(sv, t->id);
+    waiters_of(sv, t->id, end);
     schedules_task_ended(sv, t->id);
+}
+
+static bool is_awaited(void *arg, struct slice id)
+{
+    return waiters_show(arg, id);
 }
 
 static void task_changed(void *arg, const struct workflow *w, const struct task *t)
@@ -135,6 +141,7 @@ struct outside outside_of_scheduler(struct server *sv)
         .work_answer = work_answered,
         .ask_answer = ask_answered,
         .task_ended = task_ended,
+        .is_awaited = is_awaited,
         .task_changed = task_changed,
         .evaluates = evaluates,
         .turn_over = turn_over,

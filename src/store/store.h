@@ -74,6 +74,11 @@ struct change {
     struct task_row row;
     const struct audit *audits; /* of what people did to it in this change, in that order */
     size_t audit_count;
+    /* Its record is shown as soon as it is durable. Then `operations` are the entries of the audit
+     * of its task as of this transaction, newest first, TASK_OPERATIONS_MAX at most; only valid
+     * with the outcome ERR_OK. */
+    bool shows_operations;
+    struct audit_page operations;   /* out */
     const struct message *messages; /* that report it, in their order; their `task` is the row's */
     size_t message_count;
     int64_t first_message; /* out: `seq` of the first of them; the others follow. 0: not reported by
@@ -93,6 +98,18 @@ struct change {
     const struct submission_row *children;
     size_t child_count;
     enum err outcome; /* set by commit */
+};
+
+/* A task with what people did to it, as `records` reads it. */
+struct task_record {
+    struct slice id;
+    struct arena *arena; /* in: of all that is read of it */
+    struct task_row row;
+    struct audit_page operations; /* newest first, TASK_OPERATIONS_MAX at most */
+    struct reservation gone;      /* as in struct reading */
+    bool left;                    /* there was no room for it: nothing was read of it */
+    enum err err;
+    struct error error;
 };
 
 struct batch {
@@ -421,6 +438,12 @@ struct store_ops {
     enum err (*get_many)(struct store *s, struct reading *r, size_t count, struct arena *a,
                          struct error *e);
 
+    /* Records of several tasks in one round trip. Those that do not fit into so many bytes are
+     * `left`, but never the first one. If it fails, nothing was read. NULL: there are no round
+     * trips to save. */
+    enum err (*records)(struct store *s, struct task_record *list, size_t count, size_t bytes_max,
+                        struct error *e);
+
     /* Returns the space of deleted tasks in small parts; some is kept for what is stored next.
      * NULL: the database does so, or nothing is on a disk. */
     enum err (*shrink)(struct store *s, struct shrink *k, struct error *e);
@@ -441,11 +464,11 @@ struct store_ops {
 
     /* A second handle on the store, for one other thread, which only reads. It sees all that was
      * committed before a call began, and neither waits for the store's own thread nor blocks it. It
-     * has close, is_usable, get, list and audit_list, of the capabilities retention->reserved,
-     * submissions->list, outbox->targets and ->list, alerts->list, operations->list,
-     * schedules->list and ->version, locks, items, nodes->list, and counts; where the store lacks a
-     * capability, so does it. It is made and closed while nothing else uses the store, and closed
-     * first. NULL: there is none. */
+     * has close, is_usable, get, list, audit_list and records, of the capabilities
+     * retention->reserved, submissions->list, outbox->targets and ->list, alerts->list,
+     * operations->list, schedules->list and ->version, locks, items, nodes->list, and counts; where
+     * the store lacks a capability, so does it. It is made and closed while nothing else uses the
+     * store, and closed first. NULL: there is none. */
     struct store *(*reading)(struct store *s);
     /* For such a handle: the calls between these two see one moment, in one transaction. If one of
      * them fails, the next one may see a later moment. They cannot be nested. NULL: each call sees

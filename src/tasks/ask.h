@@ -115,7 +115,9 @@ struct ask {
     bool existed; /* ASK_SUBMIT: the same task existed; operators: the state was already reached,
                      nothing was done */
     bool deleted; /* ASK_SUBMIT: it existed, ended and was deleted; its id is still reserved */
-    enum task_state state;   /* ... how it ended ... */
+    enum task_state state; /* ... how it ended ... */
+    bool is_open; /* ASK_SUBMIT, with ERR_OK: its durable state is neither an end nor error. Nothing
+                     that happens to it is reported before this answer */
     int64_t ended_at;        /* ... and when */
     enum obstacle refusal;   /* with ERR_CONFLICT, operators: the obstacle */
     int64_t version;         /* ASK_SUBMIT: of its workflow */

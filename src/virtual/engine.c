@@ -186,10 +186,10 @@ static void on_ask_answer(void *arg, struct ask *a)
     asker->answered(a);
 }
 
-static void on_task_ended(void *arg, const struct task *t)
+static void on_task_ended(void *arg, const struct task_end *end)
 {
     (void)arg;
-    (void)t;
+    (void)end;
 }
 
 static void on_task_changed(void *arg, const struct workflow *w, const struct task *t)

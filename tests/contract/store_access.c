@@ -265,6 +265,77 @@ static void the_audit_comes_in_pages_newest_first(void **state)
     audit_is(w, (struct audit_query){.limit = 9, .before_seq = 1}, "", false);
 }
 
+static void entries_are(const struct audit_page *p, const char *want)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+
+    for (size_t i = 0; i < p->count; i++)
+        buf_fmt(&b, "%.*s/%.*s ", SLICE_ARG(p->entries[i].task), SLICE_ARG(p->entries[i].reason));
+    CHECK(slice_is(buf_view(&b), want), "the entries are %s", b.ptr ? b.ptr : "none");
+}
+
+/* Also those of before, and of this change; not those of another task. */
+static void a_change_brings_what_people_did_to_its_task(void **state)
+{
+    struct world *w = *state;
+    struct audit early = an_audit("approval.link", "0");
+    struct audit done = an_audit("retry", "1");
+    struct change c[3] = {{.kind = CHANGE_INSERT, .row = a_row("x"), .shows_operations = true},
+                          {.kind = CHANGE_INSERT, .row = a_row("y"), .shows_operations = true},
+                          {.kind = CHANGE_INSERT, .row = a_row("z")}};
+    struct batch b = {.changes = c, .change_count = COUNT_OF(c)};
+
+    early.task = done.task = SLICE("x");
+    must(w->s->ops->audit_put(w->s, &early, &w->e), "put");
+    c[0].audits = &done;
+    c[0].audit_count = 1;
+    must(w->s->ops->commit(w->s, &b, &w->a, &w->e), "commit");
+    entries_are(&c[0].operations, "x/1 x/0 ");
+    entries_are(&c[1].operations, "");
+    for (int i = 2; i < TASK_OPERATIONS_MAX + 9; i++)
+        must(w->s->ops->audit_put(w->s, &early, &w->e), "put");
+    c[0].kind = CHANGE_UPDATE;
+    c[0].row.revision = 2;
+    b.change_count = 1;
+    must(w->s->ops->commit(w->s, &b, &w->a, &w->e), "commit");
+    CHECK(c[0].outcome == ERR_OK, "%s", err_text(c[0].outcome));
+    CHECK(c[0].operations.count == TASK_OPERATIONS_MAX, "%zu entries", c[0].operations.count);
+    CHECK(slice_is(c[0].operations.entries[0].reason, "1"), "the newest first");
+}
+
+/* As `get` and `audit_list` read them, as far as there is room; the first one always. */
+static void records_are_read_together(void **state)
+{
+    struct world *w = *state;
+    static const char *const ids[] = {"r1", "none", "r2", "r1"};
+    struct task_record list[COUNT_OF(ids)];
+    struct audit done = an_audit("retry", "1");
+    struct task_row row;
+
+    if (!w->s->ops->records)
+        return; /* nothing is saved by it */
+    must(put_change(w, (struct change){.kind = CHANGE_INSERT, .row = a_row("r1")}), "r1");
+    must(put_change(w, (struct change){.kind = CHANGE_INSERT, .row = a_row("r2")}), "r2");
+    done.task = SLICE("r2");
+    must(w->s->ops->audit_put(w->s, &done, &w->e), "put");
+    for (size_t i = 0; i < COUNT_OF(ids); i++)
+        list[i] = (struct task_record){.id = slice_of(ids[i]), .arena = &w->a};
+    for (size_t bytes = SIZE_MAX / 2;; bytes = 1) {
+        must(w->s->ops->records(w->s, list, COUNT_OF(ids), bytes, &w->e), "records");
+        CHECK(list[0].err == ERR_OK && list[1].err == ERR_NOT_FOUND, "%s, %s",
+              err_text(list[0].err), err_text(list[1].err));
+        CHECK(!list[0].left && !list[1].left, "the first one is always read");
+        CHECK(slice_is(list[0].row.id, "r1") && list[0].operations.count == 0, "r1");
+        CHECK(list[2].left == (bytes == 1) && list[3].left == (bytes == 1), "room for %zu", bytes);
+        if (bytes == 1)
+            break;
+        entries_are(&list[2].operations, "r2/1 ");
+        must(w->s->ops->get(w->s, SLICE("r2"), &w->a, &row, &w->e), "get");
+        CHECK(slice_eq(row.doc, list[2].row.doc) && row.seq == list[2].row.seq, "r2");
+        CHECK(slice_is(list[3].row.id, "r1"), "the same twice");
+    }
+}
+
 static void an_entry_of_the_audit_may_stand_alone(void **state)
 {
     struct world *w = *state;
@@ -391,6 +462,8 @@ int main(void)
         ON_ALL(what_people_did_is_stored_with_its_change),
         ON_ALL(a_payload_that_is_refused_leaves_no_audit),
         ON_ALL(the_audit_comes_in_pages_newest_first),
+        ON_ALL(a_change_brings_what_people_did_to_its_task),
+        ON_ALL(records_are_read_together),
         ON_ALL(an_entry_of_the_audit_may_stand_alone),
         ON_ALL(a_definition_is_stored_with_who_did_it),
     };

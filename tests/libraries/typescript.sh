@@ -38,7 +38,7 @@ export INTACT_SERVER=http://127.0.0.1:$port
 until INTACT_TOKEN=$(cat "$work/data/admin-token" 2>/dev/null) && [ -n "$INTACT_TOKEN" ]; do sleep 0.05; done
 export INTACT_TOKEN
 "$node" --version
-DRIVERS=$root/build/typescript "$node" --test units.test.mjs client.test.mjs require.test.cjs
+DRIVERS=$root/build/typescript "$node" --test units.test.mjs client.test.mjs gathering.test.mjs require.test.cjs
 # intact-client/testing starts servers of its own.
 cp "$root/examples/testing/trial.test.mjs" "$root/examples/testing/trial.yaml" .
 INTACT_PROGRAM=$intact "$node" --test trial.test.mjs

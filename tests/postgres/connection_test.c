@@ -16,6 +16,7 @@
 
 #include "cluster.h"
 #include "proxy.h"
+#include "store/postgres/body.h"
 #include "store/postgres/postgres.h"
 
 #define PASSWORD "s3cret-Pw"
@@ -543,8 +544,9 @@ static void what_fails_later_does_not_tell_where_the_database_is(void **state)
     s->ops->close(s);
 }
 
-/* The settings of a transaction are its own: nothing of it stays with the connection. */
-static void nothing_is_set_for_the_session(void **state)
+/* What a session does without its node's settings: other limits, or none. Through a pooler each
+ * transaction sets them (bouncer_test.c). */
+static void all_that_is_done_has_limits(void **state)
 {
     sql("ALTER ROLE intact SET default_transaction_isolation = 'repeatable read'");
     struct store *s = opened(cluster_conninfo(), 2000);
@@ -573,7 +575,7 @@ static void nothing_is_set_for_the_session(void **state)
     PGresult *r =
         PQexec(conn, "SELECT string_agg(concat_ws(' ', op, timeout, lock, synchronous, level), "
                      "', ' ORDER BY op) FROM seen");
-    CHECK(strcmp(PQgetvalue(r, 0, 0), "lease 0 0 on repeatable read, "
+    CHECK(strcmp(PQgetvalue(r, 0, 0), "lease 1601ms 1001ms on repeatable read, "
                                       "task 1601ms 1001ms on read committed")
               == 0,
           "%s", PQgetvalue(r, 0, 0));
@@ -582,6 +584,129 @@ static void nothing_is_set_for_the_session(void **state)
     sql("DROP TRIGGER see ON intact_conn.task");
     sql("DROP TRIGGER see ON intact_conn.lease");
     sql("ALTER ROLE intact RESET default_transaction_isolation");
+    s->ops->close(s);
+}
+
+/* In the session of that store. */
+static void session_runs(struct store *s, const char *text)
+{
+    PGconn *c = postgres_store_of(s)->conn;
+
+    CHECK(PQexitPipelineMode(c), "%s", PQerrorMessage(c));
+    PGresult *r = PQexec(c, text);
+    CHECK(PQresultStatus(r) == PGRES_COMMAND_OK, "%s", PQerrorMessage(c));
+    PQclear(r);
+    CHECK(PQenterPipelineMode(c), "%s", PQerrorMessage(c));
+}
+
+/* Lines of the database's log that execute a statement by that name. */
+static unsigned executed(const char *name)
+{
+    char path[200];
+    char line[4000];
+    char want[60];
+    unsigned count = 0;
+
+    (void)snprintf(path, sizeof path, "%s/log", cluster_dir());
+    (void)snprintf(want, sizeof want, "execute %s:", name);
+    FILE *f = fopen(path, "r");
+    CHECK(f, "%s", path);
+    while (fgets(line, sizeof line, f))
+        count += strstr(line, want) != NULL;
+    (void)fclose(f);
+    return count;
+}
+
+static struct store *opened_and_logged(void)
+{
+    char conninfo[300];
+
+    (void)snprintf(conninfo, sizeof conninfo, "%s options='-c log_statement=all'",
+                   cluster_conninfo());
+    return opened(conninfo, 5000);
+}
+
+/* With the second use. */
+static void statements_are_prepared_again_on_another_connection(void **state)
+{
+    struct store *s = opened_and_logged();
+    (void)state;
+
+    insert(s);
+    (void)revision(s);
+    for (int round = 0; round < 3; round++) {
+        unsigned before = executed("GET");
+        for (int i = 0; i < 4; i++)
+            (void)revision(s);
+        CHECK(executed("GET") - before == 4, "%u of 4 were prepared", executed("GET") - before);
+        sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE application_name = 'intact'");
+        becomes(s, 1);
+    }
+    s->ops->close(s);
+}
+
+static const char *const losses[] = {"DEALLOCATE ALL", "DISCARD ALL"};
+
+/* As by a pooler that gives itself out for the server. */
+static void statements_that_were_lost_are_made_again(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(losses); i++) {
+        struct store *s = opened(cluster_conninfo(), 5000);
+        enum err outcome;
+        insert(s);
+        for (uint64_t k = 2; k < 9; k++) {
+            CHECK(change(s, k, &outcome) == ERR_OK && outcome == ERR_OK, "%s", e.text);
+            CHECK(revision(s) == k, "revision %" PRIu64, k);
+            if (k == 5)
+                session_runs(s, losses[i]);
+        }
+        s->ops->close(s);
+    }
+}
+
+/* "cached plan must not change result type": as a migration by a newer node may cause. */
+static void a_column_of_another_type_is_no_failure(void **state)
+{
+    struct store *s = opened(cluster_conninfo(), 5000);
+    const struct lease_try want = {SLICE("typed"), SLICE("n1/1"), 1, 2, true};
+    struct lease l;
+    (void)state;
+
+    for (int i = 0; i < 9; i++) {
+        CHECK(s->ops->lease(s, &want, &arena, &l, &e) == ERR_OK, "%s", e.text);
+        CHECK(slice_is(l.holder, "n1/1"), "%.*s", SLICE_ARG(l.holder));
+        if (i == 4)
+            sql("ALTER TABLE intact_conn.lease ALTER COLUMN holder TYPE varchar");
+    }
+    sql("ALTER TABLE intact_conn.lease ALTER COLUMN holder TYPE text");
+    s->ops->close(s);
+}
+
+/* The database means it: the statement fails each time, and later ones are made once. */
+static void what_fails_again_repeats_nothing_later(void **state)
+{
+    struct store *s = opened(cluster_conninfo(), 5000);
+    const struct lease_try want = {SLICE("odd"), SLICE("n1/1"), 1, 2, true};
+    struct lease l;
+    (void)state;
+
+    insert(s);
+    for (int i = 0; i < 3; i++)
+        CHECK(s->ops->lease(s, &want, &arena, &l, &e) == ERR_OK, "%s", e.text);
+    sql("CREATE FUNCTION intact_conn.refuse() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$BEGIN RAISE EXCEPTION 'not here' USING ERRCODE = '0A000'; END$$");
+    sql("CREATE TRIGGER refuse BEFORE INSERT OR UPDATE ON intact_conn.lease "
+        "FOR EACH ROW EXECUTE FUNCTION intact_conn.refuse()");
+    for (uint64_t k = 2; k < 6; k++) {
+        enum err outcome;
+        CHECK(s->ops->lease(s, &want, &arena, &l, &e) != ERR_OK, "it was refused");
+        CHECK(change(s, k, &outcome) == ERR_OK && outcome == ERR_OK, "change %" PRIu64 ": %s, %s",
+              k, err_text(outcome), e.text);
+    }
+    sql("DROP TRIGGER refuse ON intact_conn.lease");
+    sql("DROP FUNCTION intact_conn.refuse()");
     s->ops->close(s);
 }
 
@@ -609,7 +734,11 @@ int main(void)
         cmocka_unit_test(what_was_rolled_back_is_tried_again_while_there_is_time),
         cmocka_unit_test(a_signal_is_no_answer),
         cmocka_unit_test(who_was_deleted_from_the_list_of_nodes_comes_back),
-        cmocka_unit_test(nothing_is_set_for_the_session),
+        cmocka_unit_test(all_that_is_done_has_limits),
+        cmocka_unit_test(statements_are_prepared_again_on_another_connection),
+        cmocka_unit_test(statements_that_were_lost_are_made_again),
+        cmocka_unit_test(a_column_of_another_type_is_no_failure),
+        cmocka_unit_test(what_fails_again_repeats_nothing_later),
         cmocka_unit_test(what_fails_later_does_not_tell_where_the_database_is),
     };
     return cmocka_run_group_tests_name("connection to PostgreSQL", tests, NULL, end);

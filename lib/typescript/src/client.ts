@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { duration, nowMs, sleep } from "./clock.js";
-import { AnotherInstallation, Busy, Problem, Unreachable, WaitTimeout } from "./errors.js";
+import { AnotherInstallation, Busy, Problem, problemOf, Unreachable, WaitTimeout } from "./errors.js";
+import { Gathering, LINES_MAX, LINES_SIZE_MAX } from "./gathering.js";
 import { accessToken, certificates, retryAfter, servers, Wire, type Answer } from "./http.js";
 import { Installation } from "./installation.js";
 import type {
@@ -27,8 +28,6 @@ export const ENDED: readonly TaskState[] = ["processed", "compensated", "error"]
 
 const WAIT_MAX_MS = 30_000; // that one call is parked for; longer waits are several calls
 const ITEMS_MAX = 500; // that a page has
-const LINES_MAX = 1000;
-const LINES_SIZE_MAX = 2 * 1024 * 1024;
 
 /** How a client is set up. */
 export interface ClientOptions {
@@ -51,6 +50,11 @@ export interface ClientOptions {
    * server answers or they answer 503; any other only if it has certainly not begun. Default: 30 000.
    */
   timeoutMs?: number;
+  /**
+   * Calls of `submit` that are made together go as one request: those of the same turn, and while another one is under way
+   * those of a millisecond. Each has its own answer or error. Default: true.
+   */
+  gather?: boolean;
 }
 
 /** Which tasks. */
@@ -77,6 +81,8 @@ interface CallOptions {
   isRepeatable?: boolean | undefined;
   key?: string | undefined;
   signal?: AbortSignal | undefined;
+  /** When it has no more time; default: after `timeoutMs`. */
+  end?: number;
 }
 
 function encode(value: unknown): Buffer {
@@ -96,6 +102,7 @@ export class Client {
   readonly #timeoutMs: number;
   readonly #installation: Installation;
   readonly #meet: () => Promise<void>;
+  readonly #gathering: Gathering | undefined;
   #current = 0;
 
   constructor(options: ClientOptions = {}) {
@@ -106,6 +113,11 @@ export class Client {
     this.#wires = urls.map((url) => new Wire(url, token, ca, installation));
     this.#meet = () => installation.meet(urls, (url, withinMs) => new Wire(url, "", ca).whose(withinMs));
     this.#timeoutMs = options.timeoutMs ?? 30_000;
+    const sender = {
+      one: (line: string, end?: number) => this.#submitOne(line, end),
+      many: (lines: string[], end?: number) => this.#submitLines(lines, end),
+    };
+    this.#gathering = options.gather === false ? undefined : new Gathering(sender, this.#timeoutMs);
   }
 
   /** The id of the installation that it works with; undefined: not known yet. */
@@ -122,13 +134,27 @@ export class Client {
 
   /**
    * Submits a task; when this resolves it is durable. Without an id it is given one, so that nothing is submitted twice by
-   * repetition. The same content again under the same id gives the task that exists.
+   * repetition. The same content again under the same id gives the task that exists. Calls that are made together go as one
+   * request (`gather`).
    */
   submit(workflow: string, options: Omit<Submission, "workflow"> = {}): Promise<Submitted> {
-    return this.#json("POST", "/v1/tasks", {
-      body: encode({ workflow, ...options, id: options.id ?? randomUUID() }),
+    const line = JSON.stringify({ workflow, ...options, id: options.id ?? randomUUID() });
+    return this.#gathering ? this.#gathering.submit(workflow, line) : this.#submitOne(line);
+  }
+
+  #submitOne(line: string, end?: number): Promise<Submitted> {
+    return this.#json("POST", "/v1/tasks", { body: Buffer.from(line), isRepeatable: true, ...(end ? { end } : {}) });
+  }
+
+  async #submitLines(lines: string[], end?: number): Promise<SubmittedLine[]> {
+    const answer = await this.#answer("POST", "/v1/tasks", {
+      body: Buffer.from(lines.join("\n")),
+      contentType: "application/x-ndjson",
       isRepeatable: true,
+      ...(end ? { end } : {}),
     });
+    const texts = answer.body.toString().split("\n");
+    return texts.filter((text) => text !== "").map((text) => parsed<SubmittedLine>(text));
   }
 
   /**
@@ -141,15 +167,10 @@ export class Client {
     let size = 0;
     const send = async (): Promise<void> => {
       const before = found.length;
-      const body = Buffer.from(batch.join("\n"));
+      const lines = batch;
       batch = [];
       size = 0;
-      const answer = await this.#answer("POST", "/v1/tasks", { body, contentType: "application/x-ndjson", isRepeatable: true });
-      for (const text of answer.body.toString().split("\n")) {
-        if (text === "") continue;
-        const line = JSON.parse(text) as SubmittedLine;
-        found.push({ ...line, line: line.line + before });
-      }
+      for (const line of await this.#submitLines(lines)) found.push({ ...line, line: line.line + before });
     };
     for (const submission of submissions) {
       const line = JSON.stringify({ ...submission, id: submission.id ?? randomUUID() });
@@ -360,11 +381,7 @@ export class Client {
 
   async #json<T>(method: string, path: string, options: CallOptions = {}): Promise<T> {
     const answer = await this.#answer(method, path, options);
-    try {
-      return (answer.body.length > 0 ? JSON.parse(answer.body.toString()) : {}) as T;
-    } catch (e) {
-      throw new Unreachable(`the answer is not JSON: ${String(e)}`, { cause: e });
-    }
+    return parsed<T>(answer.body.length > 0 ? answer.body.toString() : "{}");
   }
 
   /** 2xx; anything else is thrown. */
@@ -372,7 +389,7 @@ export class Client {
     const isRepeatable =
       options.isRepeatable ?? (["GET", "PUT", "DELETE"].includes(method) || path === "/v1/validate");
     await this.#meet();
-    const end = performance.now() + this.#timeoutMs + (options.waitMs ?? 0);
+    const end = options.end ?? performance.now() + this.#timeoutMs + (options.waitMs ?? 0);
     let foreign: AnotherInstallation | undefined;
     for (let failures = 1; ; failures++) {
       const wire = this.#wires[this.#current % this.#wires.length] as Wire;
@@ -411,6 +428,14 @@ export class Client {
   }
 }
 
+function parsed<T>(text: string): T {
+  try {
+    return JSON.parse(text) as T;
+  } catch (e) {
+    throw new Unreachable(`the answer is not JSON: ${String(e)}`, { cause: e });
+  }
+}
+
 function problem(answer: Answer): Problem {
   let body: unknown;
   try {
@@ -420,8 +445,5 @@ function problem(answer: Answer): Problem {
   }
   const isDocument = typeof body === "object" && body !== null && !Array.isArray(body);
   const document = isDocument ? (body as Record<string, unknown>) : { title: answer.body.subarray(0, 300).toString() };
-  // A task that keeps too many signals does so until it goes on, or an operator drops some: nothing to wait for.
-  const isFull = String(document["type"]).endsWith(":too-many-signals");
-  const Kind = (answer.status === 429 && !isFull) || answer.status >= 500 ? Busy : Problem;
-  return new Kind(answer.status, document, retryAfter(answer));
+  return problemOf(answer.status, document, retryAfter(answer));
 }

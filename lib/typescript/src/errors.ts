@@ -164,6 +164,14 @@ export class Problem extends IntactError {
 /** 429 or 5xx: the same call may succeed later. */
 export class Busy extends Problem {}
 
+/** That of a status and its document. */
+export function problemOf(status: number, body: Record<string, unknown>, retryAfter = 0): Problem {
+  // A task that keeps too many signals does so until it goes on, or an operator drops some: nothing to wait for.
+  const isFull = String(body["type"]).endsWith(":too-many-signals");
+  const Kind = (status === 429 && !isFull) || status >= 500 ? Busy : Problem;
+  return new Kind(status, body, retryAfter);
+}
+
 /** The task has not ended in time. */
 export class WaitTimeout extends IntactError {
   /** Its record. */

@@ -67,8 +67,12 @@ export interface SubmittedLine {
   /** As of HTTP: 201, 200 for one that existed, or that of the problem. */
   status: number;
   id: string | null;
+  /** Of its workflow; not if it was refused. */
+  version?: number;
   state?: TaskState | null;
   deleted?: boolean;
+  /** With `deleted`. */
+  ended_at?: string;
   problem?: Record<string, unknown>;
   /** What became of the signals of the submission. */
   signals?: CarriedSignal[];

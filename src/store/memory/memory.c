@@ -128,6 +128,10 @@ static enum err change_apply(struct memory_store *s, struct change *c, struct ar
 
     for (size_t i = 0; err == ERR_OK && i < c->audit_count; i++)
         mem_audit_add(&s->access, &c->audits[i]);
+    if (err == ERR_OK && c->shows_operations)
+        mem_audit_list(&s->access,
+                       &(struct audit_query){.task = c->row.id, .limit = TASK_OPERATIONS_MAX}, a,
+                       &c->operations);
     if (err == ERR_OK && c->drops_overruns)
         mem_overrun_delete(&s->overruns, c->row.id);
     for (size_t i = 0; err == ERR_OK && i < c->tell_count; i++)

@@ -141,6 +141,21 @@ enum err pg_token_list(struct store *base, struct arena *a, struct token_row **r
     return ERR_OK;
 }
 
+static void entry_read(const PGresult *r, int i, int col, struct arena *a, struct audit_page *p)
+{
+    struct audit row = {0};
+
+    p->seqs[p->count] = result_number(r, i, col++);
+    AUDIT_COLUMNS(READ, )
+    p->entries[p->count++] = row;
+}
+
+static void page_begin(struct audit_page *p, size_t most, struct arena *a)
+{
+    *p = (struct audit_page){.entries = arena_alloc(a, (most + 1) * sizeof *p->entries),
+                             .seqs = arena_alloc(a, (most + 1) * sizeof *p->seqs)};
+}
+
 enum err pg_audit_list(struct store *base, const struct audit_query *aq, struct arena *a,
                        struct audit_page *ret, struct error *e)
 {
@@ -157,18 +172,33 @@ enum err pg_audit_list(struct store *base, const struct audit_query *aq, struct 
     if (!r)
         return e->code;
     size_t found = (size_t)PQntuples(r);
-    *ret = (struct audit_page){.count = found < aq->limit ? found : aq->limit,
-                               .more = found > aq->limit};
-    ret->entries = arena_alloc(a, (ret->count + 1) * sizeof *ret->entries);
-    ret->seqs = arena_alloc(a, (ret->count + 1) * sizeof *ret->seqs);
-    for (int i = 0; i < (int)ret->count; i++) {
-        struct audit row = {0};
-        int col = 1;
-        AUDIT_COLUMNS(READ, )
-        ret->seqs[i] = result_number(r, i, 0);
-        ret->entries[i] = row;
-    }
+    size_t count = found < aq->limit ? found : aq->limit;
+    page_begin(ret, count, a);
+    ret->more = found > aq->limit;
+    for (int i = 0; i < (int)count; i++)
+        entry_read(r, i, 0, a, ret);
     return ERR_OK;
+}
+
+void pg_operations_query(struct query *q, const struct postgres_store *s, struct array *numbers,
+                         struct array *ids, struct arena *a)
+{
+    query_of(q, s, PG_OPERATIONS, a);
+    param_array(q, numbers, ARRAY_NUMBERS);
+    param_array(q, ids, ARRAY_TEXTS);
+    param_number(q, TASK_OPERATIONS_MAX);
+}
+
+void pg_operations_take(const PGresult *r, int *at, int64_t number, struct arena *a,
+                        struct audit_page *ret)
+{
+    int end = *at;
+
+    while (end < PQntuples(r) && result_number(r, end, 0) == number)
+        end++;
+    page_begin(ret, (size_t)(end - *at), a);
+    for (; *at < end; (*at)++)
+        entry_read(r, *at, 1, a, ret);
 }
 
 enum err pg_audit_put(struct store *base, const struct audit *audit, struct error *e)

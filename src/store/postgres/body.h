@@ -12,6 +12,7 @@
  *   primary.c     whether it is the primary that answers
  *   abandoned.c   connections that were given up
  *   connection.c  transactions in one round trip; errors
+ *   prepared.c    statements that the database keeps prepared; settings of a session
  *   durable.c     whether the database keeps what it acknowledges
  *   schema.c      migrations, and what is read once at start
  *   row.c         rows read
@@ -44,6 +45,7 @@
 #include "base/prng.h"
 #include "base/uuid.h"
 #include "store/postgres/postgres.h"
+#include "store/postgres/statements.h"
 #include "store/store_time.h"
 
 enum {
@@ -59,180 +61,28 @@ enum pg_column {
     PG_PAYLOAD_NUMBERS = TASK_COLUMN_COUNT, /* where payloads are read: two arrays */
     PG_PAYLOAD_JSONS,
     PG_CLAIM_FOUND, /* of a claim: rows that it could have taken, one beyond its limit at most */
+    PG_RECORD_NUMBER = PG_CLAIM_FOUND, /* of PG_RECORDS: which of the ids, from 1 */
 };
 
 enum pg_sql {
-    PG_BEGIN,
-    PG_COMMIT,
-    PG_ROLLBACK,
-    PG_FENCE,
-    PG_INSERT,
-    PG_INSERT_EXTRA,     /* with payloads, audits, or messages */
-    PG_INSERT_WAITS,     /* the same, and waits */
-    PG_INSERT_SUBMITTED, /* with them, and some come from table submission */
-    PG_INSERT_FAMILY,    /* with all of these, and some tell others, or have children */
-    PG_UPDATE,
-    PG_UPDATE_EXTRA,
-    PG_UPDATE_LOCKED, /* which locks the rows first, in the order of their ids */
-    PG_UPDATE_LOCKED_EXTRA,
-    PG_UPDATE_WAITS,
-    PG_UPDATE_LOCKED_WAITS,
-    PG_UPDATE_NOTICES, /* with all of these, and some were decided on notices */
-    PG_UPDATE_LOCKED_NOTICES,
-    PG_UPDATE_ITEMS, /* with all of these, and items came to rest */
-    PG_UPDATE_LOCKED_ITEMS,
-    PG_UPDATE_TELLS, /* with all of these, and some tell others */
-    PG_UPDATE_LOCKED_TELLS,
-    PG_UPDATE_CHILDREN, /* with all of these, and some have new children, of which nodes hear */
-    PG_UPDATE_LOCKED_CHILDREN,
-    PG_CLAIM_WAITING,
-    PG_CLAIM_NEXT,
-    PG_CLAIM_AMONG,
-    PG_CLAIM_AMONG_NEXT,
-    PG_WAITS_CLEAN,
-    PG_CLAIM_BOOT,
-    PG_CLAIM_NODE,
-    PG_PROBE,
-    PG_PROVE,
-    PG_GET,
-    PG_GLANCE,
-    PG_PAYLOADS,
-    PG_ITEMS_UP,
-    PG_ITEMS_DOWN,
-    PG_ITEMS_TO_UNDO,
-    PG_ITEMS_FAILED,
-    PG_ITEMS_OUTPUTS,
-    PG_OVERDUE,
-    PG_REQUESTED,
-    PG_SCAN,
-    PG_SCAN_STATE,
-    PG_SCAN_WORKFLOW,
-    PG_SCAN_TAG,
-    PG_SCAN_ASKED,
-    PG_SCAN_PARENT,
-    PG_SCAN_ROOT,
-    PG_SCAN_ID,
-    PG_SCAN_PREFIX,
-    PG_COUNT_PREFIX,
-    PG_SEQ_BELOW,
-    PG_ROWS,
-    PG_CENSUS,
-    PG_CENSUS_AGENTS,
-    PG_CENSUS_AMONG,
-    PG_OWNERS,
-    PG_INSERT_CHECK,
-    PG_RETIRE_LOOK,
-    PG_RETIRE_LOOK_WORKFLOW,
-    PG_RETIRE_LOOK_ORPHANS,
-    PG_RETIRE,
-    PG_RESERVED,
-    PG_ORPHANED_END,
-    PG_RESERVED_SWEEP,
-    PG_WORKFLOW_LOCK,
-    PG_WORKFLOW_PUT,
-    PG_WORKFLOW_GET,
-    PG_WORKFLOW_LIST,
-    PG_WORKFLOW_SINCE,
-    PG_WORKFLOW_DESCRIBE,
-    PG_SUBMISSION_TAKE,
-    PG_SUBMISSION_COUNT, /* of those that were refused */
-    PG_SUBMISSION_SETTLE,
-    PG_SUBMISSION_PUT,
-    PG_SUBMISSION_REFUSED,
-    PG_SUBMISSION_REFUSED_BRIEF,
-    PG_SUBMISSION_WAITING,
-    PG_SUBMISSION_RETRY,
-    PG_SUBMISSION_DROP,
-    PG_NOTICE_READ,
-    PG_NOTICE_REFUSED,
-    PG_NOTICE_TOLD,
-    PG_NOTICE_SETTLE,
-    PG_NOTICE_PUT,
-    PG_GENERATIONS,
-    PG_TOKEN_LOCK,
-    PG_TOKEN_PUT,
-    PG_TOKEN_CHANGE,
-    PG_TOKEN_DELETE,
-    PG_TOKEN_LAST_ADMIN,
-    PG_TOKEN_LIST,
-    PG_SESSION_LOCK,
-    PG_SESSION_SWEEP,
-    PG_SESSION_PUT,
-    PG_SESSION_DELETE,
-    PG_SESSION_LIST,
-    PG_AUDIT_LIST,
-    PG_AUDIT_TASK,
-    PG_AUDIT_PUT,
-    PG_OPERATION_PUT,
-    PG_OPERATION_UPDATE,
-    PG_OPERATION_LIST,
-    PG_OPERATION_OPEN,
-    PG_OPERATION_GET,
-    PG_SCHEDULE_PUT,
-    PG_SCHEDULE_UPDATE,
-    PG_SCHEDULE_DUE,
-    PG_SCHEDULE_WAITS,
-    PG_SCHEDULE_NEXT,
-    PG_SCHEDULE_LIST,
-    PG_SCHEDULE_GET,
-    PG_SCHEDULE_GAPS,
-    PG_SCHEDULE_DELETE,
-    PG_SCHEDULE_VERSION_GET,
-    PG_AGENT_LOCK,
-    PG_AGENT_PUT,
-    PG_AGENT_SINCE,
-    PG_OVERRUN_RAISE,
-    PG_OVERRUN_LOWER,
-    PG_OVERRUN_SWEEP,
-    PG_OVERRUN_CLEAN,
-    PG_OVERRUN_DELETE,
-    PG_OVERRUN_LIST,
-    PG_OUTBOX_READ,
-    PG_OUTBOX_READ_TARGET,
-    PG_OUTBOX_DELETE,
-    PG_OUTBOX_DELETE_ASIDE,
-    PG_OUTBOX_SET_ASIDE,
-    PG_OUTBOX_UPDATE,
-    PG_OUTBOX_TARGETS,
-    PG_OUTBOX_LIST_FRESH,
-    PG_OUTBOX_LIST,
-    PG_OUTBOX_LIST_TARGET,
-    PG_OUTBOX_LIST_TASK,
-    PG_OUTBOX_LOCK,
-    PG_OUTBOX_REVIVE,
-    PG_OUTBOX_DROP,
-    PG_OUTBOX_CENSUS,
-    PG_STOPPED,
-    PG_ALERT_PUT,
-    PG_ALERT_TRIM,
-    PG_ALERT_LIST,
-    PG_ALERT_LIVE,
-    PG_ALERT_ACKNOWLEDGE,
-    PG_LEASE,
-    PG_SURVEY,
-    PG_BOOT,
-    PG_NODE_PUT,
-    PG_NODE_LIST,
-    PG_SECRET_MAKE,
-    PG_SECRET_GET,
-    PG_INSTALLATION_MAKE,
-    PG_INSTALLATION_GET,
-    PG_LOCK_KEYS, /* of changes */
-    PG_LOCK_MOVE,
-    PG_LOCK_CHECK,
-    PG_LOCK_ROOM,
-    PG_LOCK_LOOK, /* of claims */
-    PG_LOCK_TAKE,
-    PG_LOCK_SEEN,
-    PG_LOCK_LEFT,
-    PG_LOCK_HELD, /* for people */
-    PG_LOCKS_LIST,
-    PG_LOCK_LIST,
-    PG_COUNT,
+#define X(name) PG_##name,
+    PG_STATEMENTS(X)
+#undef X
+        PG_COUNT
 };
 
 struct pg_host {
     char *host, *address, *port; /* NULL: libpq's default */
+};
+
+/* What the connection at hand has; prepared.c. */
+struct pg_prepared {
+    bool was_tried, is_settled; /* to make the settings for the whole session; they were made */
+    bool is_lost;               /* a statement of the last round trip was not there any more */
+    bool never;        /* something in between loses prepared statements: none is made any more */
+    bool sets_durable; /* each transaction asks for it, because the role has another default */
+    unsigned char states[PG_COUNT];
+    uint32_t types[PG_COUNT]; /* a hash of what they were prepared with */
 };
 
 struct postgres_store {
@@ -248,11 +98,12 @@ struct postgres_store {
         size_t host;
     } abandoned[PG_ABANDONED_MAX]; /* given up without an answer */
     size_t abandoned_count;
-    PGconn *conn;          /* NULL: to be made again */
-    bool unproven;         /* what it shows may not be on the standby: a commit must prove it */
-    bool is_pooled;        /* there is a pooler in between */
-    bool was_pooled;       /* at some time: for error texts */
-    bool pooler_is_silent; /* since it was connected to last: the same */
+    PGconn *conn;   /* NULL: to be made again */
+    bool unproven;  /* what it shows may not be on the standby: a commit must prove it */
+    bool is_pooled; /* there is a pooler in between */
+    struct pg_prepared prepared;
+    bool was_pooled;               /* at some time: for error texts */
+    bool pooler_is_silent;         /* since it was connected to last: the same */
     int64_t proven[PG_PROVEN_MAX]; /* processes of the server from before the last proof; 0: none */
     size_t proven_next;
     int64_t connect_at;      /* steady: not before */
@@ -296,6 +147,7 @@ void pg_sql_expand(struct buf *b, const char *text, const char *prefix);
 /* A statement and its parameters, whose bytes lie in the arena. */
 struct query {
     const char *sql;
+    unsigned statement; /* 1 + enum pg_sql; 0: it is none of these, and never prepared */
     struct arena *arena;
     int count;
     Oid types[PG_PARAMS_MAX];
@@ -391,6 +243,21 @@ bool pg_scripts_begin(struct postgres_store *s);
 PGresult *pg_script(struct postgres_store *s, const char *sql, int64_t wait_ms);
 bool pg_scripts_end(struct postgres_store *s);
 
+/* prepared.c. A statement that is used again on a connection is prepared there, unless a pooler is
+ * in between. */
+void pg_prepared_begin(struct postgres_store *s);                       /* the connection is new */
+bool pg_prepared_send(struct postgres_store *s, const struct query *q); /* false: it is lost */
+/* Does the result of its preparation come first, which `good` then tells? */
+bool pg_prepared_is_due(const struct postgres_store *s, const struct query *q);
+void pg_prepared_done(struct postgres_store *s, const struct query *q, bool good);
+/* The database has no such statement any more, or its result would be another one: nothing was
+ * done, and it is tried again on a new connection. */
+struct pg_end;
+void pg_prepared_trip_ended(struct postgres_store *s);
+bool pg_prepared_is_lost(struct postgres_store *s, const struct pg_end *o);
+/* Makes the settings for the whole session, if that is this node's alone. */
+enum err pg_session_settle(struct postgres_store *s, struct error *e) MUST_USE;
+
 /* How a round trip ended. */
 struct pg_end {
     enum err err;
@@ -481,6 +348,8 @@ enum err pg_get(struct store *s, struct slice id, struct arena *a, struct task_r
                 struct error *e);
 enum err pg_get_many(struct store *s, struct reading *readings, size_t count, struct arena *a,
                      struct error *e);
+enum err pg_records(struct store *s, struct task_record *list, size_t count, size_t bytes_max,
+                    struct error *e);
 enum err pg_glance(struct store *s, const struct slice *ids, size_t count, struct arena *a,
                    struct glance *ret, struct error *e);
 enum err pg_overdue(struct store *s, int64_t now, int64_t after_wake_at, int64_t after_seq,
@@ -544,6 +413,12 @@ enum err pg_node_list(struct store *s, int64_t now, struct arena *a, struct node
                       size_t *ret_count, struct error *e);
 /* Its values; NULL: no entry, nothing is written. */
 void pg_bind_audit(struct query *q, const struct audit *audit);
+/* The latest entries of several tasks, TASK_OPERATIONS_MAX of each; ends the arrays. The result is
+ * in the order of their numbers, and is taken in that order: *at is the next row, from 0. */
+void pg_operations_query(struct query *q, const struct postgres_store *s, struct array *numbers,
+                         struct array *ids, struct arena *a);
+void pg_operations_take(const PGresult *r, int *at, int64_t number, struct arena *a,
+                        struct audit_page *ret);
 enum err pg_agent_put(struct store *s, const struct agent_change *c, const struct audit *audit,
                       struct error *e);
 enum err pg_agent_since(struct store *s, uint64_t after, struct arena *a, struct agent_row **ret,

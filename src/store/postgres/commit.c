@@ -166,6 +166,7 @@ struct plan {
     size_t query_count;
     PGresult **results;
     size_t insert_at, check_at, update_at, lock_check_at, claims_at; /* SIZE_MAX: there is none */
+    size_t operations_at;                                            /* the same */
     bool locks_first;
 };
 
@@ -383,6 +384,37 @@ static void plan_fence(struct plan *p)
     param_number(q, (int64_t)f->epoch);
 }
 
+/* What people did to the tasks whose records are shown, as of this transaction. */
+static void plan_operations(struct plan *p)
+{
+    struct array numbers = {0};
+    struct array ids = {0};
+
+    for (size_t i = 0; i < p->batch->change_count; i++) {
+        const struct change *c = &p->batch->changes[i];
+        if (!p->wanted[i] || !c->shows_operations)
+            continue;
+        array_number(&numbers, (int64_t)i);
+        array_text(&ids, c->row.id);
+    }
+    if (!ids.count)
+        return;
+    p->operations_at = p->query_count;
+    pg_operations_query(&p->queries[p->query_count++], p->store, &numbers, &ids, p->arena);
+}
+
+static void take_operations(const struct plan *p)
+{
+    int at = 0;
+
+    for (size_t i = 0; i < p->batch->change_count; i++) {
+        struct change *c = &p->batch->changes[i];
+        if (p->wanted[i] && c->shows_operations)
+            pg_operations_take(p->results[p->operations_at], &at, (int64_t)i, p->arena,
+                               &c->operations);
+    }
+}
+
 static void plan_claims(struct plan *p)
 {
     p->claims_at = p->query_count;
@@ -418,6 +450,8 @@ static void take_outcomes(struct plan *p)
         take_done(p->batch, p->results[p->update_at]);
     if (p->insert_at != SIZE_MAX)
         take_done(p->batch, p->results[p->insert_at]);
+    if (p->operations_at != SIZE_MAX)
+        take_operations(p);
     for (size_t i = 0; i < p->batch->claim_count; i++) {
         struct claim *c = &p->batch->claims[i];
         pg_claim_read(c, &p->results[at], p->arena);
@@ -427,7 +461,7 @@ static void take_outcomes(struct plan *p)
 
 static size_t plan_size(const struct batch *b)
 {
-    return 9 + b->claim_count * CLAIM_STATEMENTS_MAX;
+    return 10 + b->claim_count * CLAIM_STATEMENTS_MAX;
 }
 
 static enum err fence_failed(const struct plan *p, const struct pg_end *o, struct error *e)
@@ -456,6 +490,7 @@ static enum err run_at_once(struct plan *p, struct pg_end *ret, struct error *e)
     plan_updates(p);
     plan_overruns(p);
     plan_locks(p);
+    plan_operations(p);
     plan_claims(p);
     *ret = (p->batch->change_count ? pg_transact : pg_transact_brief)(p->store, p->queries,
                                                                       p->query_count, p->results, e,
@@ -511,6 +546,7 @@ static void plan_begin(struct plan *p, struct batch *b)
     p->batch = b;
     p->query_count = 0;
     p->insert_at = p->check_at = p->update_at = p->lock_check_at = SIZE_MAX;
+    p->operations_at = SIZE_MAX;
 }
 
 /* The database waits for a lock for half of the time that a call has, and then it is certain that

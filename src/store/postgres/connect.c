@@ -165,6 +165,7 @@ static bool connect_to(struct postgres_store *s, int64_t until, struct buf *why)
     if (s->conn && PQstatus(s->conn) == CONNECTION_OK && PQsetnonblocking(s->conn, 1) == 0
         && PQenterPipelineMode(s->conn)) {
         (void)PQsetNoticeReceiver(s->conn, heed, s);
+        pg_prepared_begin(s);
         return true;
     }
     tell_refused(s, late, why);
@@ -330,7 +331,7 @@ enum err connection_ready(struct postgres_store *s, struct error *e)
     if (s->of)
         pg_follow(s);
     if (s->conn && PQstatus(s->conn) == CONNECTION_OK)
-        return !s->unproven || connection_prove(s, e) ? ERR_OK : ERR_IO;
+        return !s->unproven || connection_prove(s, e) ? pg_session_settle(s, e) : ERR_IO;
     connection_drop(s);
     if (now < s->connect_at) { /* the next try follows soon; till then it is the same trouble */
         *e = s->refused;
@@ -342,7 +343,7 @@ enum err connection_ready(struct postgres_store *s, struct error *e)
         return ERR_IO;
     }
     s->backoff_ms = 0;
-    return ERR_OK;
+    return pg_session_settle(s, e);
 }
 
 struct postgres_store *pg_call_begin(struct postgres_store *s)

@@ -13,7 +13,10 @@
 #include "base/clock.h"
 #include "base/fault.h"
 
-enum { SILENCE_MS = 2000 }; /* of a pooler, before it is asked once more */
+enum {
+    SILENCE_MS = 2000,   /* of a pooler, before it is asked once more */
+    DURABLE_SETTING = 2, /* of write_settings: after the two time limits */
+};
 
 /* Messages of libpq are for people and end with newlines, often several. */
 struct slice pg_message_line(const char *text)
@@ -130,14 +133,12 @@ void result_end(PGresult **r)
     PQclear(*r);
 }
 
-static bool send(PGconn *c, const struct query *queries, size_t count)
+static bool send(struct postgres_store *s, const struct query *queries, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        const struct query *q = &queries[i];
-        if (!PQsendQueryParams(c, q->sql, q->count, q->types, q->values, q->lengths, q->formats, 1))
+    for (size_t i = 0; i < count; i++)
+        if (!pg_prepared_send(s, &queries[i]))
             return false;
-    }
-    return PQpipelineSync(c);
+    return PQpipelineSync(s->conn);
 }
 
 /* Until the next result is there: reads while it writes, for the server does the same. */
@@ -185,10 +186,26 @@ static bool take_sync(struct postgres_store *s, int64_t until)
     return ok;
 }
 
-static bool take_results(struct postgres_store *s, size_t count, PGresult **results,
-                         struct pg_end *o, struct error *e, const char *what)
+/* A failure is that of the statement. */
+static bool take_preparation(struct postgres_store *s, const struct query *q, size_t at,
+                             struct pg_end *o, struct error *e, const char *what)
+{
+    CLEANUP(result_end) PGresult *r = NULL;
+
+    if (!take_result(s, s->until, &r))
+        return false;
+    pg_prepared_done(s, q, is_good(r));
+    if (o->err == ERR_OK && !is_good(r))
+        refused(o, at, r, e, what);
+    return true;
+}
+
+static bool take_results(struct postgres_store *s, const struct query *queries, size_t count,
+                         PGresult **results, struct pg_end *o, struct error *e, const char *what)
 {
     for (size_t i = 0; i < count; i++) {
+        if (pg_prepared_is_due(s, &queries[i]) && !take_preparation(s, &queries[i], i, o, e, what))
+            return false;
         if (!take_result(s, s->until, &results[i]))
             return false;
         if (o->err == ERR_OK && !is_good(results[i]))
@@ -214,14 +231,14 @@ struct pg_end pg_round_trip(struct postgres_store *s, const struct query *querie
 
     for (size_t i = 0; i < count; i++)
         results[i] = NULL;
-    bool sent = !fault() && send(s->conn, queries, count);
+    bool sent = !fault() && send(s, queries, count);
     if (sent && is_silent_pooler(s)) {
         abandon(s);
         s->pooler_is_silent = true;
         o.err = error_set(e, ERR_IO, "cannot %s: " PG_NO_ROOM, what);
         return o;
     }
-    if (!sent || !take_results(s, count, results, &o, e, what)) {
+    if (!sent || !take_results(s, queries, count, results, &o, e, what)) {
         if (o.err != ERR_OK) /* the server reported why before it closed the connection */
             connection_drop(s);
         else if (sent && PQstatus(s->conn) == CONNECTION_OK && clock_steady_ms() >= s->until)
@@ -229,7 +246,8 @@ struct pg_end pg_round_trip(struct postgres_store *s, const struct query *querie
         else
             o.err = lost(s, e, what);
     }
-    if (is_last_word(&o))
+    pg_prepared_trip_ended(s);
+    if (is_last_word(&o) || pg_prepared_is_lost(s, &o))
         connection_drop(s);
     return o;
 }
@@ -266,10 +284,11 @@ static struct pg_end pooled_round_trip(struct postgres_store *s, const struct qu
     return o;
 }
 
-struct pg_end pg_run(struct postgres_store *s, const struct query *queries, size_t count,
-                     PGresult **results, struct error *e, const char *what)
+static struct pg_end run_once(struct postgres_store *s, const struct query *queries, size_t count,
+                              PGresult **results, struct error *e, const char *what)
 {
     CLEANUP(result_end) PGresult *who = NULL;
+    s->prepared.is_lost = false;
     struct pg_end o = {.err = connection_ready(s, e), .failed_at = count};
 
     for (size_t i = 0; i < count; i++)
@@ -287,6 +306,24 @@ struct pg_end pg_run(struct postgres_store *s, const struct query *queries, size
     if (o.err != ERR_OK)
         roll_back(s);
     return o;
+}
+
+/* A prepared statement was not there any more, so nothing was done. */
+static bool is_to_be_repeated(const struct postgres_store *s, PGresult **results, size_t count)
+{
+    bool is_lost = s->prepared.is_lost;
+
+    if (is_lost)
+        results_clear(results, count);
+    return is_lost;
+}
+
+struct pg_end pg_run(struct postgres_store *s, const struct query *queries, size_t count,
+                     PGresult **results, struct error *e, const char *what)
+{
+    struct pg_end o = run_once(s, queries, count, results, e, what);
+
+    return is_to_be_repeated(s, results, count) ? run_once(s, queries, count, results, e, what) : o;
 }
 
 PGresult *pg_read(struct postgres_store *s, const struct query *q, struct error *e,
@@ -308,7 +345,8 @@ PGresult *pg_read_long(struct postgres_store *s, const struct query *q, struct e
 {
     const struct query all[] = {{.sql = s->read_settings}, *q};
     PGresult *r[COUNT_OF(all)] = {0};
-    struct pg_end o = pg_run(s, all, COUNT_OF(all), r, e, what);
+    size_t first = s->prepared.is_settled ? 1 : 0;
+    struct pg_end o = pg_run(s, all + first, COUNT_OF(all) - first, r + first, e, what);
 
     PQclear(r[0]);
     if (o.err == ERR_OK)
@@ -328,11 +366,24 @@ static bool commit_is_unknown(const struct postgres_store *s, const struct pg_en
            && (!s->conn || o->sqlstate[0] == 0 || strcmp(o->sqlstate, "40003") == 0);
 }
 
+enum settings { SETTINGS_NONE, SETTINGS_ALL };
+
+/* From `*ret_from` on. What the session has is not made for each transaction. */
+static size_t settings_of(const struct postgres_store *s, enum settings which, size_t *ret_from)
+{
+    bool is_settled = s->prepared.is_settled;
+
+    *ret_from = is_settled ? DURABLE_SETTING : 0;
+    return which == SETTINGS_NONE ? 0 : !is_settled ? s->settings_count : s->prepared.sets_durable;
+}
+
 /* Settings come before what is to be done. */
-static struct pg_end transact(struct postgres_store *s, size_t settings,
+static struct pg_end transact(struct postgres_store *s, enum settings which,
                               const struct query *queries, size_t count, PGresult **results,
                               struct error *e, const char *what)
 {
+    size_t from = 0;
+    size_t settings = settings_of(s, which, &from);
     size_t first = 1 + settings;
     size_t commit = first + count;
     struct query *all = calloc(commit + 1, sizeof *all);
@@ -341,7 +392,7 @@ static struct pg_end transact(struct postgres_store *s, size_t settings,
     ASSERT(all && got);
     all[0].sql = s->sql[PG_BEGIN];
     for (size_t i = 0; i < settings; i++)
-        all[1 + i].sql = s->write_settings[i];
+        all[1 + i].sql = s->write_settings[from + i];
     memcpy(all + first, queries, count * sizeof *all);
     all[commit].sql = s->sql[PG_COMMIT];
     s->warned = false;
@@ -362,28 +413,38 @@ static struct pg_end transact(struct postgres_store *s, size_t settings,
     return o;
 }
 
-static struct pg_end ready(struct postgres_store *s, PGresult **results, size_t count,
-                           struct error *e)
+static struct pg_end transact_once(struct postgres_store *s, enum settings which,
+                                   const struct query *queries, size_t count, PGresult **results,
+                                   struct error *e, const char *what)
 {
     for (size_t i = 0; i < count; i++)
         results[i] = NULL;
-    return (struct pg_end){.err = connection_ready(s, e), .failed_at = count};
+    s->prepared.is_lost = false;
+    struct pg_end o = {.err = connection_ready(s, e), .failed_at = count};
+    return o.err == ERR_OK ? transact(s, which, queries, count, results, e, what) : o;
+}
+
+static struct pg_end transact_again(struct postgres_store *s, enum settings which,
+                                    const struct query *queries, size_t count, PGresult **results,
+                                    struct error *e, const char *what)
+{
+    struct pg_end o = transact_once(s, which, queries, count, results, e, what);
+
+    return is_to_be_repeated(s, results, count)
+               ? transact_once(s, which, queries, count, results, e, what)
+               : o;
 }
 
 struct pg_end pg_transact(struct postgres_store *s, const struct query *queries, size_t count,
                           PGresult **results, struct error *e, const char *what)
 {
-    struct pg_end o = ready(s, results, count, e);
-
-    return o.err == ERR_OK ? transact(s, s->settings_count, queries, count, results, e, what) : o;
+    return transact_again(s, SETTINGS_ALL, queries, count, results, e, what);
 }
 
 struct pg_end pg_transact_brief(struct postgres_store *s, const struct query *queries, size_t count,
                                 PGresult **results, struct error *e, const char *what)
 {
-    struct pg_end o = ready(s, results, count, e);
-
-    return o.err == ERR_OK ? transact(s, 0, queries, count, results, e, what) : o;
+    return transact_again(s, SETTINGS_NONE, queries, count, results, e, what);
 }
 
 /* ---- scripts ---- */
@@ -445,7 +506,8 @@ void pg_settings_durable(struct postgres_store *s, struct slice level)
 {
     bool weak = slice_is(level, "off") || slice_is(level, "local");
 
-    (void)snprintf(s->write_settings[2], sizeof s->write_settings[2],
+    s->prepared.sets_durable = weak;
+    (void)snprintf(s->write_settings[DURABLE_SETTING], sizeof s->write_settings[DURABLE_SETTING],
                    "SET LOCAL synchronous_commit = %.*s", SLICE_ARG(weak ? SLICE("on") : level));
     s->settings_count = 3;
 }

@@ -150,6 +150,7 @@ static const struct store_ops ops = {
     .probe = pg_probe,
     .get = pg_get,
     .get_many = pg_get_many,
+    .records = pg_records,
     .glance = pg_glance,
     .overdue = pg_overdue,
     .list = pg_list,

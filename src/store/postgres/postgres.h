@@ -7,9 +7,9 @@
  * start at the same time wait for each other there.
  *
  * One connection, made again when it is lost. A batch is one transaction and one round trip: all of
- * its statements are sent at once (pipeline mode), each for all changes of its kind (unnest). No
- * statement is prepared by name and nothing is set for a session, so it works through poolers that
- * hand out connections by the transaction.
+ * its statements are sent at once (pipeline mode), each for all changes of its kind (unnest).
+ * Through a pooler no statement is prepared by name and nothing is set for a session, so it works
+ * where connections are handed out by the transaction.
  *
  * With several hosts, the first that accepts writes is used, beginning with the one used last; a
  * standby never is.

@@ -72,6 +72,7 @@ void pg_sql_expand(struct buf *b, const char *text, const char *prefix)
 void query_of(struct query *q, const struct postgres_store *s, enum pg_sql which, struct arena *a)
 {
     q->sql = s->sql[which];
+    q->statement = 1 + (unsigned)which;
     q->arena = a;
     q->count = 0;
 }

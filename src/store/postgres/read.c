@@ -8,17 +8,24 @@
 
 enum { MANY = 64 /* in one round trip */ };
 
+static enum err row_of_task(const PGresult *r, int i, struct slice id, struct arena *a,
+                            struct task_row *ret, struct error *e)
+{
+    struct task_row row;
+
+    pg_row_read(r, i, a, &row);
+    if (!row.doc.ptr)
+        return error_set(e, ERR_CORRUPT, "task %.*s cannot be read", SLICE_ARG(id));
+    *ret = row;
+    return ERR_OK;
+}
+
 static enum err task_read(const PGresult *r, struct slice id, struct arena *a, struct task_row *ret,
                           struct error *e)
 {
     if (PQntuples(r) == 0)
         return error_set(e, ERR_NOT_FOUND, "there is no task %.*s", SLICE_ARG(id));
-    struct task_row row;
-    pg_row_read(r, 0, a, &row);
-    if (!row.doc.ptr)
-        return error_set(e, ERR_CORRUPT, "task %.*s cannot be read", SLICE_ARG(id));
-    *ret = row;
-    return ERR_OK;
+    return row_of_task(r, 0, id, a, ret, e);
 }
 
 enum err pg_get(struct store *base, struct slice id, struct arena *a, struct task_row *ret,
@@ -66,6 +73,58 @@ enum err pg_get_many(struct store *base, struct reading *readings, size_t count,
         err = get_some(postgres_store_of(base), readings + i, count - i < MANY ? count - i : MANY,
                        a, e);
     return err;
+}
+
+static void records_take(const PGresult *rows, const PGresult *entries, struct task_record *list,
+                         size_t count)
+{
+    int at = 0;
+
+    for (size_t i = 0; i < count; i++)
+        list[i].err = error_set(&list[i].error, ERR_NOT_FOUND, "there is no task %.*s",
+                                SLICE_ARG(list[i].id));
+    for (int i = 0; i < PQntuples(rows); i++) {
+        struct task_record *r = &list[result_number(rows, i, PG_RECORD_NUMBER) - 1];
+        r->err = ERR_OK;
+        r->left = PQgetisnull(rows, i, 0);
+        if (!r->left)
+            r->err = row_of_task(rows, i, r->id, r->arena, &r->row, &r->error);
+    }
+    for (size_t i = 0; i < count; i++)
+        pg_operations_take(entries, &at, (int64_t)i, list[i].arena, &list[i].operations);
+}
+
+/* A round trip. An entry may be newer than the row, as if they were read one after the other. */
+enum err pg_records(struct store *base, struct task_record *list, size_t count, size_t bytes_max,
+                    struct error *e)
+{
+    enum { SETTINGS, ROWS, ENTRIES, COUNT };
+    CLEANUP(arena_fini) struct arena own = {0};
+    struct postgres_store *s = postgres_store_of(base);
+    struct query *q = arena_alloc(&own, COUNT * sizeof *q);
+    PGresult *r[COUNT] = {0};
+    struct array ids = {0};
+    struct array of = {0};
+    struct array numbers = {0};
+    size_t first = s->of && !s->prepared.is_settled ? SETTINGS : ROWS;
+
+    for (size_t i = 0; i < count; i++) {
+        struct slice id = text_is_storable(list[i].id) ? list[i].id : SLICE_NONE;
+        array_text(&ids, id);
+        array_text(&of, id);
+        array_number(&numbers, (int64_t)i);
+        list[i].left = false;
+    }
+    q[SETTINGS].sql = s->read_settings;
+    query_of(&q[ROWS], s, PG_RECORDS, &own);
+    param_array(&q[ROWS], &ids, ARRAY_TEXTS);
+    param_number(&q[ROWS], (int64_t)bytes_max);
+    pg_operations_query(&q[ENTRIES], s, &numbers, &of, &own);
+    struct pg_end o = pg_run(s, q + first, COUNT - first, r + first, e, "read tasks");
+    if (o.err == ERR_OK)
+        records_take(r[ROWS], r[ENTRIES], list, count);
+    results_clear(r, COUNT);
+    return o.err;
 }
 
 enum err pg_glance(struct store *base, const struct slice *ids, size_t count, struct arena *a,

@@ -95,6 +95,7 @@ static const struct store_ops ops = {
     .get = pg_get,
     .list = pg_list,
     .audit_list = pg_audit_list,
+    .records = pg_records,
     .outbox = &outbox_ops,
     .submissions = &submissions_ops,
     .alerts = &alerts_ops,

@@ -331,6 +331,16 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
         [PG_PROVE] = "INSERT INTO ~node AS n (name, boot) VALUES ($1, $2) "
             "ON CONFLICT (name) DO UPDATE SET boot = n.boot RETURNING " CLOCK,
         [PG_GET] = "SELECT " COLUMNS_T PAYLOADS("t") " FROM ~task AS t WHERE t.id = $1",
+        /* Those that do not fit into so many bytes come without their columns; the first one always
+         * comes with them. */
+        [PG_RECORDS] = "WITH i AS MATERIALIZED (SELECT i.nth, t.seq, octet_length(t.doc) "
+            "+ coalesce((SELECT sum(octet_length(p.json)) FROM ~payload AS p "
+            "WHERE p.task = t.seq), 0) AS bytes FROM unnest($1::text[]) WITH ORDINALITY "
+            "AS i(id, nth) JOIN ~task AS t ON t.id = i.id), "
+            "n AS (SELECT nth, seq, sum(bytes) OVER (ORDER BY nth) - bytes AS before FROM i) "
+            "SELECT " COLUMNS_T PAYLOADS("t") ", n.nth FROM n LEFT JOIN LATERAL "
+            "(SELECT * FROM ~task AS t WHERE t.seq = n.seq AND n.before < $2 OFFSET 0) AS t "
+            "ON true ORDER BY n.nth",
         [PG_GLANCE] = "SELECT i.nth, t.revision, t.state FROM unnest($1::text[]) WITH ORDINALITY "
             "AS i(id, nth) JOIN ~task AS t ON t.id = i.id",
         /* one by one by their key, whatever the planner believes of them */
@@ -532,6 +542,10 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
         [PG_AUDIT_TASK] = "SELECT seq, " AUDIT_COLUMNS(NAME, ", ") " FROM ~audit "
             "WHERE (task, seq) < ($3, $1) AND task >= $3 ORDER BY task DESC, seq DESC LIMIT $2",
         [PG_AUDIT_PUT] = AUDIT_INSERT(" WHERE"),
+        [PG_OPERATIONS] = "SELECT i.ord, a.* FROM unnest($1::int8[], $2::text[]) AS i(ord, id) "
+            "CROSS JOIN LATERAL (SELECT seq, " AUDIT_COLUMNS(NAME, ", ") " FROM ~audit "
+            "WHERE (task, seq) < (i.id, 9223372036854775807) AND task >= i.id "
+            "ORDER BY task DESC, seq DESC LIMIT $3) AS a ORDER BY i.ord, a.seq DESC",
         [PG_OPERATION_PUT] = "WITH o AS (INSERT INTO ~operation (" OPERATION_COLUMNS(NAME, ", ")
             ", id) SELECT " OPERATION_COLUMNS(PARAM_TYPED, ", ") ", $id::text "
             "ON CONFLICT (id) DO NOTHING RETURNING 1), " OPERATION_AUDIT,

@@ -31,6 +31,9 @@ struct audit {
     X(address, text)
 /* clang-format on */
 
+/* A task's record shows so many of the latest. */
+enum { TASK_OPERATIONS_MAX = 100 };
+
 struct audit_query {
     struct slice task;  /* NONE: any */
     int64_t before_seq; /* newest first, seq below this one; 0: from the newest */

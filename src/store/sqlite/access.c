@@ -298,8 +298,7 @@ static void page_grow(struct arena *a, struct audit_page *p, size_t *cap, size_t
     *cap = more;
 }
 
-static int audit_read(struct db *d, const struct audit_query *aq, struct arena *a,
-                      struct audit_page *p)
+int audit_read(struct db *d, const struct audit_query *aq, struct arena *a, struct audit_page *p)
 {
     CLEANUP(query_end) sqlite3_stmt *q = NULL;
     size_t cap = 0;

@@ -493,6 +493,8 @@ enum err sqlite_shrink(struct store *s, struct shrink *k, struct error *e);
 
 /* access.c */
 int audit_insert(struct db *d, const struct audit *audit) MUST_USE; /* NULL: nothing */
+int audit_read(struct db *d, const struct audit_query *aq, struct arena *a,
+               struct audit_page *p) MUST_USE; /* adds to an empty page */
 enum err sqlite_token_put(struct store *s, const struct token_row *t, bool replace,
                           const struct audit *audit, struct error *e);
 enum err sqlite_token_change(struct store *s, const struct token_row *t,

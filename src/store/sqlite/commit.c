@@ -97,6 +97,14 @@ static int audits_insert(struct db *d, const struct change *c)
     return rc;
 }
 
+static int operations_read(struct db *d, struct change *c, struct arena *a)
+{
+    const struct audit_query q = {.task = c->row.id, .limit = TASK_OPERATIONS_MAX};
+
+    c->operations = (struct audit_page){0};
+    return audit_read(d, &q, a, &c->operations);
+}
+
 /* Sets *ret_done to whether the row was there, at the revision on which the change was decided. */
 static int run_fenced(struct db *d, sqlite3_stmt *q, bool *ret_done)
 {
@@ -232,6 +240,8 @@ static int change_run(struct db *d, struct change *c, struct arena *a, bool *ret
         rc = family_insert(d, c);
     if (rc == SQLITE_OK && *ret_done)
         rc = audits_insert(d, c);
+    if (rc == SQLITE_OK && *ret_done && c->shows_operations)
+        rc = operations_read(d, c, a);
     return rc;
 }
 
