@@ -90,8 +90,9 @@ enum { FEW = 6, ROWS = 2 };
 
 static struct stage other;
 static const struct store_ops *works;
-static unsigned reads;                      /* of rows to be undone */
-static enum { FINE, GARBLED, FAILS } ahead; /* from the second read on */
+static unsigned reads; /* of rows to be undone */
+static int ahead;      /* from the second read on: ... */
+enum { FINE, GARBLED, FAILS };
 
 /* The first rows bring one item back, and leave another one known. */
 static enum err read_rows(struct store *store, struct item_read *r, struct arena *a,

@@ -374,10 +374,11 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "AND t.root >= $24", "t.root DESC, t.seq DESC"),
         [PG_SCAN_ID] = SCAN("FROM ~task AS t WHERE t.id = ANY ($18::text[]) AND t.seq < $1",
             "t.seq DESC"),
-        [PG_SCAN_PREFIX] = SCAN("FROM ~task AS t WHERE t.seq IN (SELECT p.seq FROM ~task AS p "
-            "WHERE p.id >= $25 AND p.id < $25 || chr(127)) AND t.seq < $1", "t.seq DESC"),
+        [PG_SCAN_PREFIX] = SCAN("FROM ~task AS t WHERE t.seq = ANY (ARRAY(SELECT p.seq FROM "
+            "~task AS p WHERE p.id >= $25 AND p.id < $25 || chr(127) ORDER BY p.id LIMIT 20001)) "
+            "AND t.seq < $1", "t.seq DESC"),
         [PG_COUNT_PREFIX] = "SELECT count(*) FROM (SELECT 1 FROM ~task WHERE id >= $1 "
-            "AND id < $1 || chr(127) LIMIT $2) AS p",
+            "AND id < $1 || chr(127) ORDER BY id LIMIT $2) AS p",
         [PG_SEQ_BELOW] = "SELECT seq, submitted_at FROM ~task WHERE seq < $1 "
             "ORDER BY seq DESC LIMIT 1",
         [PG_ROWS] = "SELECT " COLUMNS_T " FROM ~task AS t WHERE t.seq = ANY ($1::int8[]) "

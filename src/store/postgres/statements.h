@@ -57,6 +57,8 @@
     X(SCAN_PARENT) \
     X(SCAN_ROOT) \
     X(SCAN_ID) \
+    X(SCAN_PREFIX) \
+    X(COUNT_PREFIX) \
     X(SEQ_BELOW) \
     X(ROWS) \
     X(CENSUS) \
