@@ -57,7 +57,9 @@ static bool state_may(const struct turn *u)
     case STEP_COMPLETED:
     case STEP_SKIPPED:
         /* It restarts under another key, and may have begun before the task turned back. */
-        if (anew && (!undo || to == STEP_WAITING || to == STEP_RUNNING || to == STEP_SKIPPED))
+        if (anew
+            && (!undo || to == STEP_WAITING || to == STEP_RUNNING || to == STEP_SKIPPED
+                || (to == STEP_COMPLETED && u->f->is_each))) /* its new list is empty */
             return u->before->state == STEP_SKIPPED || u->f->undo == UNDO_NONE
                    || (u->f->is_each && u->before->effects == 0); /* nothing was done */
         return undo
