@@ -342,8 +342,8 @@ void family_warn_parents(const struct definition *newer, const struct family_sou
 
     if (wf->child_step_count == 0 && !newer->has_pivot && !wf->lock.name.ptr)
         return; /* it suits everybody */
-    for (size_t i = 0; i<count && * looks> 0; i++)
-        if (!slice_eq(stored[i]->workflow.name, wf->name)
+    for (size_t i = 0; i < count; i++)
+        if (*looks > 0 && !slice_eq(stored[i]->workflow.name, wf->name)
             && !is_whole(stored[i], &then, looks, &fault)
             && is_whole(stored[i], source, looks, &before) && *looks > 0)
             warn_at(&r, &at, newer->name_at, slice_of(fault.path), "%s", fault.expected);

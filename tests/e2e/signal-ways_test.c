@@ -446,13 +446,13 @@ static void lines_carry_signals(void **state)
 
     send_as(&node, &r, "POST", "/v1/tasks", "application/x-ndjson", slice_of(lines));
     EXPECT(&r, 200);
-    CHECK(
-        memmem(r.body.ptr, r.body.len,
-               "\"id\":\"c-3\",\"signals\":[{\"id\":\"a\",\"name\":\"go\",\"status\":\"accepted\","
-               "\"problem\":null}]}",
-               strlen("\"id\":\"c-3\",\"signals\":[{\"id\":\"a\",\"name\":\"go\",\"status\":"
-                      "\"accepted\",\"problem\":null}]}")),
-        "%.*s", SLICE_ARG(r.body));
+    static const char taken[] =
+        ",\"signals\":[{\"id\":\"a\",\"name\":\"go\",\"status\":\"accepted\",\"problem\":null}]}";
+    const char *line = memmem(r.body.ptr, r.body.len, "\"id\":\"c-3\",", 11);
+    CHECK(line, "%.*s", SLICE_ARG(r.body));
+    const char *end = memchr(line, '\n', (size_t)(r.body.ptr + r.body.len - line));
+    CHECK(end && memmem(line, (size_t)(end - line), taken, sizeof taken - 1), "%.*s",
+          SLICE_ARG(r.body));
     CHECK(memmem(r.body.ptr, r.body.len, "bad-signal", 10), "%.*s", SLICE_ARG(r.body));
 }
 
