@@ -40,7 +40,7 @@ static void unknown_parameters_are_named_on_every_route(void **state)
     } cases[] = {
         {"GET", "/v1/tasks?stat=error", "\"stat\" here, did you mean \"state\"?"},
         {"GET", "/v1/tasks?tag=x",
-         "ended_before, ids, paused, closed, children, parent, root, limit or cursor"},
+         "ended_before, ids, id_prefix, paused, closed, children, parent, root, limit or cursor"},
         {"POST", "/v1/tasks/a/cancel?force=1", "\"force\" here, none is expected"},
         {"GET", "/v1/tasks/a?wiat=5s", "\"wiat\" here, did you mean \"wait\"?"},
         {"GET", "/v1/tasks/a?state=error", "\"state\" here, expected wait"},
