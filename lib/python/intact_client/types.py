@@ -82,8 +82,10 @@ class _SubmittedLineRequired(TypedDict):
 class SubmittedLine(_SubmittedLineRequired, total=False):
     """What became of one of many: `status` as of HTTP, 201, 200 or that of the `problem`."""
 
+    version: int  # of its workflow; not if it was refused
     state: Optional[TaskState]
     deleted: bool
+    ended_at: str  # with `deleted`
     problem: Dict[str, Any]
     signals: List[CarriedSignal]
 

@@ -119,8 +119,8 @@ test("calls that are made while a request is under way are gathered", async (t) 
 test("many are several requests, each within its limits", async (t) => {
   const { url, seen } = await counting(t);
   const client = clientOf(t, { server: url });
-  const made = await Promise.all(Array.from({ length: 2100 }, (_, i) => client.submit("gathered", { id: `l-${i}` })));
-  assert.deepEqual(made.map((one) => one.id), Array.from({ length: 2100 }, (_, i) => `l-${i}`));
+  const made = await Promise.all(Array.from({ length: 2100 }, (_, i) => client.submit("gathered", { id: `many-${i}` })));
+  assert.deepEqual(made.map((one) => one.id), Array.from({ length: 2100 }, (_, i) => `many-${i}`));
   assert.ok(seen.length <= 4 && seen.every((lines) => lines.length <= 1000), String(seen.map((lines) => lines.length)));
   seen.length = 0;
   await Promise.all(Array.from({ length: 5 }, () => client.submit("gathered", { input: "x".repeat(700_000) })));
