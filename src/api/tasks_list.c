@@ -34,6 +34,19 @@ struct lister {
     struct error error;
 };
 
+/* A document leaves out what is not there: a cause need have no step. */
+static struct slice cause_of(const struct json *cause, struct arena *a)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+
+    json_open(&b, '{');
+    json_member_text(&b, "step", json_get_text(cause, "step"));
+    json_member_text(&b, "code", json_get_text(cause, "code"));
+    json_member_text(&b, "message", json_get_text(cause, "message"));
+    json_close(&b, '}');
+    return arena_copy(a, buf_view(&b));
+}
+
 /* Why a task has stopped, or was undone, stands in its document: that is read here, as parsing a
  * page of them takes milliseconds. Others have nothing to tell, and are not parsed. */
 static struct summary_faults faults_of(struct arena *a, const struct task_row *row)
@@ -50,7 +63,7 @@ static struct summary_faults faults_of(struct arena *a, const struct task_row *r
     if (json_get(doc, "error"))
         found.error = arena_copy(a, json_get_raw(doc, "error"));
     if (json_get(doc, "cause"))
-        found.cause = arena_copy(a, json_get_raw(doc, "cause"));
+        found.cause = cause_of(json_get(doc, "cause"), a);
     return found;
 }
 
