@@ -186,7 +186,8 @@ static enum err has_few(const struct listing *l, bool *ret, struct error *e)
     CLEANUP(result_end) PGresult *r = pg_read(l->store, &q, e, "list tasks");
     if (!r)
         return e->code;
-    *ret = (size_t)result_number(r, 0, 0) <= scan_max(l->query);
+    size_t count = (size_t)result_number(r, 0, 0);
+    *ret = count <= SCAN_MAX && count <= scan_max(l->query);
     return ERR_OK;
 }
 

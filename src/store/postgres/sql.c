@@ -374,8 +374,9 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "AND t.root >= $24", "t.root DESC, t.seq DESC"),
         [PG_SCAN_ID] = SCAN("FROM ~task AS t WHERE t.id = ANY ($18::text[]) AND t.seq < $1",
             "t.seq DESC"),
+        /* Used after no more than half as many were counted (has_few in list.c). */
         [PG_SCAN_PREFIX] = SCAN("FROM ~task AS t WHERE t.seq = ANY (ARRAY(SELECT p.seq FROM "
-            "~task AS p WHERE p.id >= $25 AND p.id < $25 || chr(127) ORDER BY p.id LIMIT 20001)) "
+            "~task AS p WHERE p.id >= $25 AND p.id < $25 || chr(127) ORDER BY p.id LIMIT 40000)) "
             "AND t.seq < $1", "t.seq DESC"),
         [PG_COUNT_PREFIX] = "SELECT count(*) FROM (SELECT 1 FROM ~task WHERE id >= $1 "
             "AND id < $1 || chr(127) ORDER BY id LIMIT $2) AS p",
