@@ -78,7 +78,11 @@ class Attack(chaos_kit.Round):
         return self.store.rows("SELECT state FROM task WHERE id = :id", id=id_)[0][0]
 
     def until(self, id_, state, most=100):
-        kit.eventually(f"{id_} is {state}", lambda: self.some(most) < 0 or self.state(id_) == state)
+        try:
+            kit.eventually(f"{id_} is {state}", lambda: self.some(most) < 0 or self.state(id_) == state)
+        except AssertionError as error:
+            task = json.dumps(self.ask("GET", f"/v1/tasks/{id_}?show=steps")[1])
+            raise AssertionError(f"{error}: {task[:2000]}") from error
 
     def kill(self):
         for server in self.servers:

@@ -28,12 +28,15 @@ static const char goes_on[] = LIST "\"on_item_failure\": \"continue\"," WHAT AFT
 
 static const char *const flags[] = {"--scan-every", "100ms", "--drain", "200ms", NULL};
 
+static const char alone[] = LIST "\"concurrency\": 5," WHAT "]";
+
 static int start(void **state)
 {
     *state = node_open(&node, flags);
     (void)define(&node, "order", order);
     (void)define(&node, "holds", holds);
     (void)define(&node, "goes-on", goes_on);
+    (void)define(&node, "alone", alone);
     (void)define(&node, "wide", LIST "\"concurrency\": 7," WHAT "]");
     return 0;
 }
@@ -134,7 +137,7 @@ static bool is_state(const char *id, const char *state)
 
 static void serve_until(struct ledger *l, const char *id, const char *state)
 {
-    int64_t until = steady_ms() + 60000;
+    int64_t until = steady_ms() + PATIENCE_MS;
 
     while (!is_state(id, state)) {
         (void)serve_once(l, PLACES);
@@ -498,7 +501,6 @@ static void items_are_read_in_pages(void **state)
     serve_until(l, "i-7", "compensated");
 }
 
-static const char alone[] = LIST "\"concurrency\": 5," WHAT "]";
 static const char in_a_row[] =
     LIST WHAT ", {\"name\": \"weigh\", \"for_each\": \"${ .steps.pack.output }\", \"max_items\": "
               "100, \"agent\": \"s\", \"action\": \"weigh\", \"undo\": \"none\", \"input\": "
@@ -516,7 +518,6 @@ static void the_output_has_the_last_item(void **state)
     REPLY r = {0};
     (void)state;
 
-    (void)define(&node, "alone", alone);
     order_lines("alone", "i-20", 7, -1);
     serve_until(l, "i-20", "processed");
     task_of(&node, &r, "i-20");

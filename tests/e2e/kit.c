@@ -38,6 +38,8 @@ void kit_program(int argc, char **argv)
         exit(2);
     }
     program = argv[1];
+    if (getenv("TEST_FILTER"))
+        cmocka_set_test_filter(getenv("TEST_FILTER"));
     (void)signal(SIGPIPE, SIG_IGN);
     (void)setenv("no_proxy", "*", 1); /* for curl, which some tests call */
     (void)unsetenv("NOTIFY_SOCKET");  /* of who runs the tests */

@@ -28,8 +28,9 @@ struct node {
     char name[16];   /* --node, with a schema */
 };
 
-void kit_program(int argc, char **argv); /* first in main */
-int64_t now_ms(void);                    /* wall clock */
+/* First in main. TEST_FILTER in the environment chooses tests by their name ("*" and "?"). */
+void kit_program(int argc, char **argv);
+int64_t now_ms(void); /* wall clock */
 int64_t steady_ms(void);
 void sleep_ms(int ms);
 

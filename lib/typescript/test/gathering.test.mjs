@@ -124,7 +124,8 @@ test("many are several requests, each within its limits", async (t) => {
   assert.ok(seen.length <= 4 && seen.every((lines) => lines.length <= 1000), String(seen.map((lines) => lines.length)));
   seen.length = 0;
   await Promise.all(Array.from({ length: 5 }, () => client.submit("gathered", { input: "x".repeat(700_000) })));
-  assert.deepEqual(seen.map((lines) => lines.length), [2, 2, 1]);
+  // Two requests are under way at once, and may come in any order.
+  assert.deepEqual(seen.map((lines) => lines.length).sort(), [1, 2, 2]);
 });
 
 test("gathering is off by one setting", async (t) => {
