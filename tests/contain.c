@@ -9,6 +9,9 @@
  * and killed, and the test fails. Otherwise contain exits as the command did.
  *
  * SIGTERM, which meson sends to a test that takes too long, kills all of them.
+ *
+ * Its last line on stderr is the processor time of the test and its processes, which tools/test
+ * adds up.
  */
 
 #include <errno.h>
@@ -18,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -116,6 +120,20 @@ static void start(char **command)
     }
 }
 
+static double seconds(const struct timeval *t)
+{
+    return (double)t->tv_sec + (double)t->tv_usec / 1e6;
+}
+
+static void print_processor_time(void)
+{
+    struct rusage used;
+
+    if (getrusage(RUSAGE_CHILDREN, &used) == 0)
+        fprintf(stderr, "processor time: %.1f s\n",
+                seconds(&used.ru_utime) + seconds(&used.ru_stime));
+}
+
 int main(int argc, char **argv)
 {
     bool has_grace = argc > 2 && strcmp(argv[1], "--grace") == 0;
@@ -137,6 +155,7 @@ int main(int argc, char **argv)
         kill_children(name);
         (void)pause_ms(PAUSE_MS);
     }
+    print_processor_time();
     if (told)
         return 128 + SIGTERM;
     if (WIFSIGNALED(c.status))
