@@ -505,8 +505,7 @@ static void a_family_has_one_alert(void **state)
     fail_step("c", "broken");
     wait_for_state(&node, "c-50", "error");
     wait_until_all_were_looked_at("c-41");
-    wait_until_all_were_looked_at(
-        "c-43"); /* by a later look: the results of the first are stored */
+    wait_until_all_were_looked_at("c-43"); /* in a later look, after the first was stored */
     CHECK(alert_is_told(&r, "held", "broken"), "the child has one: %.*s", SLICE_ARG(r.body));
     CHECK(!alert_is_told(&r, "holds", ""), "its parent has none: %.*s", SLICE_ARG(r.body));
     CHECK(!alert_is_told(&r, "far", ""), "nor has the root: %.*s", SLICE_ARG(r.body));
