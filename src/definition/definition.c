@@ -714,6 +714,7 @@ static void read_definition(struct reader *r, const struct json *root)
     if (top.lock)
         read_lock(r, top.lock, &at_lock);
     keep_signals(r);
+    keep_children(r);
     if (top.on_signal)
         check_on_signal(r, d->workflow.steps, d->workflow.step_count, top.on_signal,
                         &top.undo_signals);

@@ -52,6 +52,12 @@ struct definition {
     bool has_signals;   /* some step waits for a signal or for people */
     const struct slice *signals; /* names of all signals, of steps and of on_signal, each once */
     size_t signal_count;
+    struct child_use { /* a workflow that its steps start: */
+        struct slice workflow;
+        uint64_t count;         /* the most children of it that one task has */
+        struct slice unpivoted; /* the first step of them that is no pivot; NONE: all are */
+    } * children;               /* each once, in the order of the steps that name it first */
+    size_t child_count;
     bool has_pivot;       /* some step is one */
     bool needs_submitter; /* some step is not decided by the person who submitted the task */
     struct input_rule {

@@ -1,6 +1,6 @@
 /* Finds all workflows that a task can start as children, and what is wrong with them: family.h.
- * Each workflow is looked into once, however many ways lead to it, so the effort is that of reading
- * the steps. */
+ * Each workflow is looked into once, however many ways lead to it, and of those below the root only
+ * the workflows that their steps name: what a submission costs does not grow with their steps. */
 #include "definition/family.h"
 
 #include <stdio.h>
@@ -169,25 +169,29 @@ static bool count_child(struct walk *w, struct member *m, const struct member *c
     }
     if (!m->largest || m->largest->tasks < c->tasks)
         m->largest = c;
-    if (had_room)
-        m->tasks += (uint32_t)(count * c->tasks); /* no more than ITEMS_MAX times the limit */
+    if (count > FAMILY_TASKS_MAX)
+        count = FAMILY_TASKS_MAX + 1;
+    if (had_room) {
+        uint64_t tasks = m->tasks + count * c->tasks;
+        m->tasks = (uint32_t)(tasks < FAMILY_TASKS_MAX + 2 ? tasks : FAMILY_TASKS_MAX + 2);
+    }
     if (had_room && m->tasks - 1 > FAMILY_TASKS_MAX)
         return fails(w, FAMILY_TOO_MANY, c, BELOW_LARGEST,
                      "at most %d tasks in a family, besides its root", FAMILY_TASKS_MAX);
     return true;
 }
 
-static bool look_at(struct walk *w, struct member *m, const struct workflow_step *s)
+static bool look_at(struct walk *w, struct member *m, const struct child_use *use)
 {
-    struct member *c = member_of(w, s->child.workflow);
+    struct member *c = member_of(w, use->workflow);
 
     if (!c || !is_sound(w, c))
         return false;
-    if (c->definition->has_pivot && s->undo_kind != UNDO_PIVOT)
+    if (c->definition->has_pivot && use->unpivoted.ptr)
         return fails(w, FAMILY_PIVOT, c, BELOW_NOTHING,
                      "pivot: true in step \"%.*s\": workflow \"%.*s\" has a pivot",
-                     SLICE_ARG(s->name), SLICE_ARG(c->name));
-    return count_child(w, m, c, s->kind == KIND_EACH ? s->each.max_items : 1);
+                     SLICE_ARG(use->unpivoted), SLICE_ARG(c->name));
+    return count_child(w, m, c, use->count);
 }
 
 static void begin(struct walk *w, struct member *m)
@@ -210,13 +214,12 @@ static bool may_look(struct walk *w)
 
 static bool look_into(struct walk *w, struct member *m)
 {
-    const struct workflow *wf = &m->definition->workflow;
+    const struct definition *d = m->definition;
     bool ok = true;
 
     begin(w, m);
-    for (uint16_t i = 0; ok && wf->child_step_count > 0 && i < wf->step_count && may_look(w); i++)
-        if (wf->steps[i].child.workflow.ptr)
-            ok = look_at(w, m, &wf->steps[i]);
+    for (size_t i = 0; ok && i < d->child_count && may_look(w); i++)
+        ok = look_at(w, m, &d->children[i]);
     m->is_open = false;
     return ok;
 }
@@ -225,11 +228,17 @@ static bool look_into(struct walk *w, struct member *m)
 static bool next_fault(struct walk *w, const struct workflow *wf, uint16_t *i)
 {
     for (; *i < wf->step_count && may_look(w); ++*i) {
-        if (!wf->steps[*i].child.workflow.ptr)
+        const struct workflow_step *s = &wf->steps[*i];
+        if (!s->child.workflow.ptr)
             continue;
+        const struct child_use use = {
+            .workflow = s->child.workflow,
+            .count = s->kind == KIND_EACH ? s->each.max_items : 1,
+            .unpivoted = s->undo_kind == UNDO_PIVOT ? SLICE_NONE : s->name,
+        };
         w->fault->path[0] = 0;
         w->fault->step = *i;
-        if (!look_at(w, w->first, &wf->steps[*i]) && w->fault->path[0])
+        if (!look_at(w, w->first, &use) && w->fault->path[0])
             return true;
     }
     return false;

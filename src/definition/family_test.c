@@ -451,6 +451,26 @@ static void it_looks_at_so_many_steps_and_no_more(void **state)
     definition_free(next);
 }
 
+/* A submission walks through its family on the event loop. */
+static void steps_below_the_root_cost_no_looks(void **state)
+{
+    static struct mistakes w;
+    CLEANUP(buf_fini) struct buf b = {0};
+    (void)state;
+
+    for (int i = 0; i < 1000; i++)
+        buf_fmt(&b, "%s{\"name\":\"s%d\",\"task\":{\"workflow\":\"%s\"}}", i ? "," : "", i,
+                i % 2 ? "leaf" : "other");
+    store("leaf", 1, "", STEP("a", ""));
+    store("other", 1, "", STEP("a", ""));
+    store("wide", 1, "", b.ptr);
+    w.count = 0;
+    family_warn(store("root", 1, "", CHILD("a", "wide")), &with_submitter, &looks, &w);
+    CHECK(w.count == 0, "%s", w.list[0].found);
+    CHECK(FAMILY_LOOKS_MAX - looks == 3, "wide, leaf and other: %zu", FAMILY_LOOKS_MAX - looks);
+    expect_family(newest(NULL, SLICE("root")), "{\"wide\":1,\"other\":1,\"leaf\":1}");
+}
+
 /* What was not looked at is not known to have been right before. */
 static void what_was_not_looked_at_is_not_warned_of(void **state)
 {
@@ -493,6 +513,7 @@ int main(void)
         TEST(parents_that_it_breaks_are_warned_of),
         TEST(it_looks_at_so_many_steps_and_no_more),
         TEST(what_was_not_looked_at_is_not_warned_of),
+        TEST(steps_below_the_root_cost_no_looks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

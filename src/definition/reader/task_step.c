@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "base/map.h"
 #include "base/names.h"
 
 static bool has_expression(const struct json *j)
@@ -132,4 +133,36 @@ struct child_spec child_of_task(const struct task_draft *d)
         .tags = d->tags ? d->tags->raw : SLICE_NONE,
         .complete_by_ms = d->complete_by_ms,
     };
+}
+
+static void add_children(struct definition *d, struct map *seen, const struct workflow_step *s)
+{
+    struct child_use *use = map_get(seen, s->child.workflow);
+
+    if (!use) {
+        use = &d->children[d->child_count++];
+        *use = (struct child_use){.workflow = s->child.workflow};
+        map_put(seen, use->workflow, use);
+    }
+    use->count += s->kind == KIND_EACH ? s->each.max_items : 1;
+    if (s->undo_kind != UNDO_PIVOT && !use->unpivoted.ptr)
+        use->unpivoted = s->name;
+}
+
+void keep_children(struct reader *r)
+{
+    struct definition *d = reading_of(r)->definition;
+    const struct workflow *w = &d->workflow;
+    struct map seen = {0};
+    size_t most = 0;
+
+    for (uint16_t i = 0; i < w->step_count; i++)
+        most += w->steps[i].child.workflow.ptr != NULL;
+    if (most == 0)
+        return;
+    d->children = arena_alloc(r->arena, most * sizeof *d->children);
+    for (uint16_t i = 0; i < w->step_count; i++)
+        if (w->steps[i].child.workflow.ptr)
+            add_children(d, &seen, &w->steps[i]);
+    map_fini(&seen);
 }

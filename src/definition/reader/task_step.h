@@ -33,4 +33,7 @@ void settle_task_undo(struct reader *r, const struct path *path, const struct js
 
 struct child_spec child_of_task(const struct task_draft *d);
 
+/* Sums up the children of all steps: definition->children. */
+void keep_children(struct reader *r);
+
 #endif
