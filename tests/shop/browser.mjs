@@ -90,7 +90,7 @@ const noScrolling = async (page, what) =>
 
 async function accessible(page, what) {
   await page.evaluate(axe);
-  const { violations } = await page.evaluate(() => globalThis.axe.run());
+  const { violations } = await page.evaluate(async () => ({ violations: (await globalThis.axe.run(document, { resultTypes: ["violations"] })).violations }));
   const serious = violations.filter((v) => ["serious", "critical"].includes(v.impact));
   assert.deepEqual(serious.map((v) => `${v.id}: ${v.nodes.map((n) => n.html).join(" ")}`), [], `${what}: what axe finds`);
   const bare = await page.evaluate(() =>
