@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# contain ends as its command does, and nothing that the command started outlives it. Usage: contain_test.sh CONTAIN
+# contain ends as its command does, says how much processor time it took, and nothing that it started outlives it. Usage: contain_test.sh CONTAIN
 set -eu
 contain=$1
 work=$(mktemp -d)
@@ -20,7 +20,8 @@ ends() {
 says() { grep -qx "$1" "$work/out" || fail "it says \"$1\", and not: $(cat "$work/out")"; }
 
 ends 0 true
-[ ! -s "$work/out" ] || fail "it is silent"
+says 'processor time: [0-9.]* s'
+[ "$(wc -l <"$work/out")" = 1 ] || fail "it says nothing else"
 ends 3 sh -c 'exit 3'
 ends 77 sh -c 'exit 77'
 ends 134 sh -c 'kill -ABRT $$'

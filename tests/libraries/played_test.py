@@ -484,15 +484,15 @@ class PlayedTest(unittest.TestCase):
     def test_beats_that_nobody_acknowledges(self):
         self.server.beat_status = "unknown"
         self.start()
-        silent = self.server.ask("slow", {"ms": 600000, "beats": 50}, heartbeat_ms=800)
+        silent = self.server.ask("slow", {"ms": 600000, "beats": 50}, heartbeat_ms=3000)
         wait_for("beats", lambda: self.server.beats.qsize() > 1)
-        self.server.answer_to(self.server.ask("slow", {"ms": 1600}))
+        self.server.answer_to(self.server.ask("slow", {"ms": 5000}))
         self.assertNotIn(silent, [r["token"] for r in self.sent_results()])
 
     def test_beats_that_are_acknowledged_keep_it_going(self):
         self.start()
-        tokens = {self.server.ask("slow", {"ms": 7000, "beats": 100}, heartbeat_ms=5000),
-                  self.server.ask("hang", {"ms": 7000}, heartbeat_ms=5000)}  # the agent beats for it
+        tokens = {self.server.ask("slow", {"ms": 12000, "beats": 100}, heartbeat_ms=10000),
+                  self.server.ask("hang", {"ms": 12000}, heartbeat_ms=10000)}  # the agent beats for it
         for _ in range(2):
             result = self.server.results.get(timeout=PATIENCE_S)
             self.assertIn("output", result)
