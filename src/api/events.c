@@ -92,6 +92,7 @@ void stream_free(struct stream *st)
     if (st->session)
         session_left(st->ev, st->session);
     link_remove(&st->link);
+    link_remove(&st->pulse);
     if (st->watch)
         watch_left(st);
     arena_fini(&st->arena);
@@ -110,6 +111,13 @@ static void stream_gone(struct exchange *x)
 }
 
 static void arm(struct events *ev);
+
+static void wait_for_pulse(struct stream *st)
+{
+    st->pulse_at = server_steady(NULL) + KEEP_ALIVE_MS;
+    link_remove(&st->pulse);
+    list_push(&st->ev->pulses, &st->pulse);
+}
 
 struct stream *stream_new(struct server *sv, struct http_request *r, bool of_task)
 {
@@ -136,6 +144,7 @@ struct stream *stream_new(struct server *sv, struct http_request *r, bool of_tas
     exchange_begin(&st->x, sv, r);
     st->x.gone = stream_gone;
     count_stream(st, true);
+    wait_for_pulse(st);
     arm(ev);
     return st;
 }
@@ -154,18 +163,8 @@ void stream_end(struct stream *st)
 
     ASSERT(st->begun);
     link_remove(&st->link);
+    link_remove(&st->pulse);
     http_stream_end(r);
-}
-
-/* A stream is for the token of its request, and ends when that expires or is deleted, however long
- * it has been open. */
-void stream_recheck(struct stream *st)
-{
-    struct server *sv = st->ev->server;
-    const char *why = NULL;
-
-    if (st->begun && !caller_of(sv, st->x.http, &why))
-        stream_end(st);
 }
 
 bool stream_is_full(const struct stream *st)
@@ -216,34 +215,67 @@ void event_put(struct events *ev, const char *name, const char *id, struct slice
 
 /* ---- the one timer ---- */
 
-static bool has_streams(const struct events *ev)
+/* A stream is for the token of its request, and ends when that expires or is deleted, however long
+ * it has been open. */
+static bool may_go_on(const struct stream *st)
 {
-    return ev->stats.listeners_all + ev->stats.listeners_task > 0;
+    const char *why = NULL;
+
+    return caller_of(st->ev->server, st->x.http, &why) != NULL;
 }
 
-/* So that proxies, clients and we ourselves notice a connection that is dead. */
-static void keep_alive(struct events *ev)
+/* So that proxies, clients and we ourselves notice a connection that is dead. A stream of all tasks
+ * that has had its turn is told how far it is: what it did not receive was not for it. */
+static void keep_alive(struct stream *st)
 {
-    LIST_FOREACH (l, after, &ev->all) {
-        struct stream *st = CONTAINER_OF(l, struct stream, link);
-        buf_clear(&ev->text);
-        if (st->next == ev->next && !st->skipped) /* what it did not receive was not for it */
-            buf_fmt(&ev->text, "id: %s-%" PRIu64 "\n", ev->place, ev->next - 1);
-        buf_str(&ev->text, ":\n\n");
-        if (http_stream_backlog(st->x.http) == 0)
-            (void)stream_write(st, 0);
+    struct events *ev = st->ev;
+
+    buf_clear(&ev->text);
+    if (!st->of_task && st->next == ev->next && !st->skipped)
+        buf_fmt(&ev->text, "id: %s-%" PRIu64 "\n", ev->place, ev->next - 1);
+    buf_str(&ev->text, ":\n\n");
+    if (http_stream_backlog(st->x.http) == 0)
+        (void)stream_write(st, 0);
+}
+
+static void pulse(struct stream *st)
+{
+    wait_for_pulse(st);
+    if (!st->begun)
+        return;
+    if (may_go_on(st))
+        keep_alive(st);
+    else
+        stream_end(st);
+}
+
+static int64_t next_pulse_at(const struct events *ev)
+{
+    if (list_empty(&ev->pulses))
+        return INT64_MAX;
+    return ev->due > 0 ? 0 : CONTAINER_OF(ev->pulses.next, struct stream, pulse)->pulse_at;
+}
+
+/* Thousands of them take longer than others may wait: the rest has its turn a little later. */
+static void pulse_some(struct events *ev)
+{
+    uint64_t end_ns = uv_hrtime() + FAIR_SLICE_NS;
+
+    while (next_pulse_at(ev) <= server_steady(NULL) && uv_hrtime() < end_ns) {
+        ev->due -= ev->due > 0;
+        pulse(CONTAINER_OF(ev->pulses.next, struct stream, pulse));
     }
-    watches_keep_alive(ev);
+    if (list_empty(&ev->pulses))
+        ev->due = 0;
 }
 
 void events_recheck(struct server *sv)
 {
     struct events *ev = sv->api->events;
 
-    LIST_FOREACH (l, after, &ev->all) {
-        stream_recheck(CONTAINER_OF(l, struct stream, link));
-    }
-    watches_recheck(ev);
+    ev->due = ev->stats.listeners_all + ev->stats.listeners_task;
+    pulse_some(ev);
+    arm(ev);
 }
 
 static void timer_fired(uv_timer_t *t)
@@ -256,23 +288,17 @@ static void timer_fired(uv_timer_t *t)
         ev->fresh = true; /* the turn after this writes to them */
         watches_catch_up(ev);
     }
-    if (server_steady(NULL) >= ev->keep_alive_at) {
-        ev->keep_alive_at = 0;
-        events_recheck(ev->server); /* some may have expired */
-        keep_alive(ev);
-    }
+    pulse_some(ev);
     arm(ev);
 }
 
 static void arm(struct events *ev)
 {
-    int64_t now = server_steady(NULL);
+    int64_t at = next_pulse_at(ev);
 
-    if (!ev->timer_open || !has_streams(ev))
+    if (!ev->timer_open || at == INT64_MAX)
         return;
-    if (ev->keep_alive_at == 0)
-        ev->keep_alive_at = now + KEEP_ALIVE_MS;
-    int64_t left = max_i64(1, ev->keep_alive_at - now);
+    int64_t left = max_i64(1, at - server_steady(NULL));
     if (ev->behind)
         left = min_i64(left, BEHIND_MS);
     uv_update_time(&ev->server->loop);
@@ -632,6 +658,7 @@ static enum err events_open(struct server *sv, struct error *e)
                    sv->config.store->ops->boot(sv->config.store));
     ev->first = ev->next = 1;
     list_init(&ev->all);
+    list_init(&ev->pulses);
     list_init(&ev->unwritten);
     int rc = uv_timer_init(&sv->loop, &ev->timer) | uv_idle_init(&sv->loop, &ev->idle)
              | uv_timer_init(&sv->loop, &ev->rest);
@@ -668,7 +695,7 @@ static void events_free(struct server *sv)
 {
     struct events *ev = sv->api->events;
 
-    ASSERT(list_empty(&ev->all) && list_empty(&ev->unwritten));
+    ASSERT(list_empty(&ev->all) && list_empty(&ev->unwritten) && list_empty(&ev->pulses));
     ASSERT(ev->watches.len == 0);
     ASSERT(ev->sessions.len == 0);
     for (size_t i = 0; ev->ring && i < RING_MAX; i++) {

@@ -59,7 +59,9 @@ struct listening_session {
 struct stream {
     struct exchange x;
     struct events *ev;
-    struct link link; /* of its watch, or of all; in none once it has ended */
+    struct link link;  /* of its watch, or of all; in none once it has ended */
+    struct link pulse; /* likewise, of `pulses` ... */
+    int64_t pulse_at;  /* ... by this (steady): when it is looked at next */
     bool of_task;
     bool begun;         /* its head was sent */
     struct arena arena; /* of the grant */
@@ -96,11 +98,12 @@ struct events {
     char place[88]; /* what ids begin with: the boot, and the node's name where there are others */
     uv_timer_t timer;
     bool timer_open, drained;
-    bool fresh;  /* there are events that were not written to all */
-    bool behind; /* some reader was too slow */
-    int64_t keep_alive_at;
-    struct link all;  /* of struct stream, in the order of their turns */
-    size_t unvisited; /* of them, in this round */
+    bool fresh;         /* there are events that were not written to all */
+    bool behind;        /* some reader was too slow */
+    struct link pulses; /* of struct stream, all that have not ended */
+    size_t due;         /* of them, the first, whatever their time */
+    struct link all;    /* of struct stream, in the order of their turns */
+    size_t unvisited;   /* of them, in this round */
     uint64_t rest_ns; /* uv_hrtime: when the first account ends its rest; UINT64_MAX: none rests */
     struct map watches;    /* of struct watch, by task id */
     struct map sessions;   /* of struct listening_session, by hash */
@@ -118,9 +121,8 @@ struct events {
 /* A new stream for the request; NULL: there are too many, or the server ends; it was answered. */
 struct stream *stream_new(struct server *sv, struct http_request *r, bool of_task);
 void stream_begin(struct stream *st);
-void stream_end(struct stream *st);     /* nothing more is written; memory goes with `done` */
-void stream_recheck(struct stream *st); /* ends it if its token is good no more */
-void stream_free(struct stream *st);    /* one that did not begin and is answered otherwise */
+void stream_end(struct stream *st);  /* nothing more is written; memory goes with `done` */
+void stream_free(struct stream *st); /* one that did not begin and is answered otherwise */
 bool stream_is_full(const struct stream *st);
 
 /* Writes ev->text, all or nothing: so many events. False: nothing was taken; if the client has
@@ -140,8 +142,6 @@ bool events_have_room(const struct events *ev, size_t bytes);
 
 /* events_task.c */
 void watches_write(uv_idle_t *idle); /* writes more; once in each round */
-void watches_recheck(struct events *ev);
-void watches_keep_alive(struct events *ev);
 void watches_catch_up(struct events *ev);
 void watches_end(struct events *ev);
 void watch_left(struct stream *st); /* it is no more */

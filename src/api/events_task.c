@@ -487,30 +487,6 @@ void events_beat(struct server *sv, const struct heartbeat *beat)
 
 /* ---- all watches ---- */
 
-void watches_keep_alive(struct events *ev)
-{
-    struct watch *w = NULL;
-
-    buf_clear(&ev->text);
-    buf_str(&ev->text, ":\n\n");
-    for (size_t i = 0; (w = map_next(&ev->watches, &i));)
-        LIST_FOREACH (l, after, &w->streams) {
-            struct stream *st = CONTAINER_OF(l, struct stream, link);
-            if (st->begun && http_stream_backlog(st->x.http) == 0)
-                (void)stream_write(st, 0);
-        }
-}
-
-void watches_recheck(struct events *ev)
-{
-    struct watch *w = NULL;
-
-    for (size_t i = 0; (w = map_next(&ev->watches, &i));)
-        LIST_FOREACH (l, after, &w->streams) {
-            stream_recheck(CONTAINER_OF(l, struct stream, link));
-        }
-}
-
 /* A read takes as long as the record is large: there is none before a stream can take its
  * result. */
 static bool is_worth_reading(const struct watch *w)
