@@ -2,8 +2,11 @@
 """How many of the planted mistakes `intact simulate` finds with its own rules alone, and whether it finds anything once
 they are mended.
 
-Usage: find_test.py INTACT [NAME...]"""
+Usage: find_test.py INTACT [--runs N] [NAME...]
+    --runs    of each simulation (3000)
+"""
 
+import argparse
 import json
 import os
 import re
@@ -13,14 +16,18 @@ import sys
 import tempfile
 
 FOLDER = os.path.dirname(os.path.realpath(__file__))
-INTACT = os.path.realpath(sys.argv[1])
-NAMES = sys.argv[2:]
+PARSER = argparse.ArgumentParser()
+PARSER.add_argument("intact")
+PARSER.add_argument("names", nargs="*")
+PARSER.add_argument("--runs", default="3000")
+CHOSEN = PARSER.parse_args()
+INTACT, NAMES = os.path.realpath(CHOSEN.intact), CHOSEN.names
 LEAST = 23
 WITHOUT_RULE = {"14-input-misses-member"}  # only a rule of the file's own could find it
 
 
 def simulate(folder, name):
-    done = subprocess.run([INTACT, "simulate", f"{name}.test.yaml", "--json", "--runs", "3000"], cwd=folder,
+    done = subprocess.run([INTACT, "simulate", f"{name}.test.yaml", "--json", "--runs", CHOSEN.runs], cwd=folder,
                           capture_output=True, text=True, check=False, timeout=300)
     if done.returncode not in (0, 1):
         sys.exit(f"{name}: exit status {done.returncode}\n{done.stderr}")
