@@ -93,6 +93,7 @@ void stream_free(struct stream *st)
         session_left(st->ev, st->session);
     link_remove(&st->link);
     link_remove(&st->pulse);
+    link_remove(&st->check);
     if (st->watch)
         watch_left(st);
     arena_fini(&st->arena);
@@ -144,6 +145,8 @@ struct stream *stream_new(struct server *sv, struct http_request *r, bool of_tas
     exchange_begin(&st->x, sv, r);
     st->x.gone = stream_gone;
     count_stream(st, true);
+    st->checks = ev->checks;
+    list_push(&ev->checked, &st->check);
     wait_for_pulse(st);
     arm(ev);
     return st;
@@ -164,6 +167,7 @@ void stream_end(struct stream *st)
     ASSERT(st->begun);
     link_remove(&st->link);
     link_remove(&st->pulse);
+    link_remove(&st->check);
     http_stream_end(r);
 }
 
@@ -217,11 +221,21 @@ void event_put(struct events *ev, const char *name, const char *id, struct slice
 
 /* A stream is for the token of its request, and ends when that expires or is deleted, however long
  * it has been open. */
-static bool may_go_on(const struct stream *st)
+static bool ends_with_token(struct stream *st)
 {
+    struct events *ev = st->ev;
     const char *why = NULL;
 
-    return caller_of(st->ev->server, st->x.http, &why) != NULL;
+    st->checks = ev->checks;
+    if (caller_of(ev->server, st->x.http, &why))
+        return false;
+    stream_end(st);
+    return true;
+}
+
+bool stream_recheck(struct stream *st)
+{
+    return st->checks == st->ev->checks || !ends_with_token(st);
 }
 
 /* So that proxies, clients and we ourselves notice a connection that is dead. A stream of all tasks
@@ -238,56 +252,64 @@ static void keep_alive(struct stream *st)
         (void)stream_write(st, 0);
 }
 
-static void pulse(struct stream *st)
-{
-    wait_for_pulse(st);
-    if (!st->begun)
-        return;
-    if (may_go_on(st))
-        keep_alive(st);
-    else
-        stream_end(st);
-}
-
 static int64_t next_pulse_at(const struct events *ev)
 {
-    if (list_empty(&ev->pulses))
-        return INT64_MAX;
-    return ev->due > 0 ? 0 : CONTAINER_OF(ev->pulses.next, struct stream, pulse)->pulse_at;
+    return list_empty(&ev->pulses) ? INT64_MAX
+                                   : CONTAINER_OF(ev->pulses.next, struct stream, pulse)->pulse_at;
 }
 
-/* Thousands of them take longer than others may wait: the rest has its turn a little later. */
+/* Thousands of streams take longer than others may wait: the rest has its turn a little later. */
 static void pulse_some(struct events *ev)
 {
     uint64_t end_ns = uv_hrtime() + FAIR_SLICE_NS;
 
     while (next_pulse_at(ev) <= server_steady(NULL) && uv_hrtime() < end_ns) {
-        ev->due -= ev->due > 0;
-        pulse(CONTAINER_OF(ev->pulses.next, struct stream, pulse));
+        struct stream *st = CONTAINER_OF(ev->pulses.next, struct stream, pulse);
+        wait_for_pulse(st);
+        if (st->begun && !ends_with_token(st))
+            keep_alive(st);
     }
-    if (list_empty(&ev->pulses))
-        ev->due = 0;
+}
+
+/* Those that are not yet looked at after a change of tokens are so before they are written to. */
+static void check_some(struct events *ev)
+{
+    uint64_t end_ns = uv_hrtime() + FAIR_SLICE_NS;
+
+    while (!list_empty(&ev->unchecked) && uv_hrtime() < end_ns) {
+        struct stream *st = CONTAINER_OF(ev->unchecked.next, struct stream, check);
+        link_remove(&st->check);
+        list_push(&ev->checked, &st->check);
+        if (st->begun)
+            (void)stream_recheck(st);
+    }
 }
 
 void events_recheck(struct server *sv)
 {
     struct events *ev = sv->api->events;
 
-    ev->due = ev->stats.listeners_all + ev->stats.listeners_task;
-    pulse_some(ev);
+    ev->checks++;
+    list_take_all(&ev->unchecked, &ev->checked);
+    check_some(ev);
     arm(ev);
+}
+
+static void catch_up(struct events *ev)
+{
+    if (!ev->behind || server_steady(NULL) < ev->behind_at)
+        return;
+    ev->behind = false;
+    ev->fresh = true; /* the turn after this writes to them */
+    watches_catch_up(ev);
 }
 
 static void timer_fired(uv_timer_t *t)
 {
     struct events *ev = t->data;
-    bool behind = ev->behind;
 
-    ev->behind = false;
-    if (behind) {
-        ev->fresh = true; /* the turn after this writes to them */
-        watches_catch_up(ev);
-    }
+    catch_up(ev);
+    check_some(ev);
     pulse_some(ev);
     arm(ev);
 }
@@ -296,13 +318,15 @@ static void arm(struct events *ev)
 {
     int64_t at = next_pulse_at(ev);
 
+    if (ev->behind)
+        at = min_i64(at, ev->behind_at);
+    if (!list_empty(&ev->unchecked))
+        at = 0;
     if (!ev->timer_open || at == INT64_MAX)
         return;
-    int64_t left = max_i64(1, at - server_steady(NULL));
-    if (ev->behind)
-        left = min_i64(left, BEHIND_MS);
     uv_update_time(&ev->server->loop);
-    (void)uv_timer_start(&ev->timer, timer_fired, (uint64_t)left, 0);
+    (void)uv_timer_start(&ev->timer, timer_fired, (uint64_t)max_i64(1, at - server_steady(NULL)),
+                         0);
 }
 
 void events_fall_behind(struct events *ev)
@@ -310,6 +334,7 @@ void events_fall_behind(struct events *ev)
     if (ev->behind)
         return;
     ev->behind = true;
+    ev->behind_at = server_steady(NULL) + BEHIND_MS;
     arm(ev);
 }
 
@@ -479,6 +504,8 @@ static bool skips(struct stream *st)
 /* As far as it has room for that: what the kernel takes is gone at once. */
 static void pump(struct stream *st)
 {
+    if (!stream_recheck(st))
+        return;
     while (st->next < st->ev->next || st->skipped)
         if (skips(st) || stream_is_full(st) || !pump_more(st)) {
             events_fall_behind(st->ev);
@@ -659,6 +686,8 @@ static enum err events_open(struct server *sv, struct error *e)
     ev->first = ev->next = 1;
     list_init(&ev->all);
     list_init(&ev->pulses);
+    list_init(&ev->checked);
+    list_init(&ev->unchecked);
     list_init(&ev->unwritten);
     int rc = uv_timer_init(&sv->loop, &ev->timer) | uv_idle_init(&sv->loop, &ev->idle)
              | uv_timer_init(&sv->loop, &ev->rest);
@@ -696,6 +725,7 @@ static void events_free(struct server *sv)
     struct events *ev = sv->api->events;
 
     ASSERT(list_empty(&ev->all) && list_empty(&ev->unwritten) && list_empty(&ev->pulses));
+    ASSERT(list_empty(&ev->checked) && list_empty(&ev->unchecked));
     ASSERT(ev->watches.len == 0);
     ASSERT(ev->sessions.len == 0);
     for (size_t i = 0; ev->ring && i < RING_MAX; i++) {

@@ -59,9 +59,11 @@ struct listening_session {
 struct stream {
     struct exchange x;
     struct events *ev;
-    struct link link;  /* of its watch, or of all; in none once it has ended */
-    struct link pulse; /* likewise, of `pulses` ... */
-    int64_t pulse_at;  /* ... by this (steady): when it is looked at next */
+    struct link link;  /* of its watch, or of all; in none once it has ended, like the next ones */
+    struct link pulse; /* of `pulses` ... */
+    int64_t pulse_at;  /* ... by this (steady): when it is looked at next, whatever happens */
+    struct link check; /* of `checked` or `unchecked` */
+    uint64_t checks;   /* its token was good after so many changes of tokens */
     bool of_task;
     bool begun;         /* its head was sent */
     struct arena arena; /* of the grant */
@@ -98,12 +100,15 @@ struct events {
     char place[88]; /* what ids begin with: the boot, and the node's name where there are others */
     uv_timer_t timer;
     bool timer_open, drained;
-    bool fresh;         /* there are events that were not written to all */
-    bool behind;        /* some reader was too slow */
-    struct link pulses; /* of struct stream, all that have not ended */
-    size_t due;         /* of them, the first, whatever their time */
-    struct link all;    /* of struct stream, in the order of their turns */
-    size_t unvisited;   /* of them, in this round */
+    bool fresh;            /* there are events that were not written to all */
+    bool behind;           /* some reader was too slow */
+    int64_t behind_at;     /* when they are looked at again */
+    struct link pulses;    /* of struct stream, all that have not ended, by their time */
+    uint64_t checks;       /* changes of tokens */
+    struct link checked;   /* of struct stream, all that have not ended, or ... */
+    struct link unchecked; /* ... those not looked at since the last change */
+    struct link all;       /* of struct stream, in the order of their turns */
+    size_t unvisited;      /* of them, in this round */
     uint64_t rest_ns; /* uv_hrtime: when the first account ends its rest; UINT64_MAX: none rests */
     struct map watches;    /* of struct watch, by task id */
     struct map sessions;   /* of struct listening_session, by hash */
@@ -121,7 +126,9 @@ struct events {
 /* A new stream for the request; NULL: there are too many, or the server ends; it was answered. */
 struct stream *stream_new(struct server *sv, struct http_request *r, bool of_task);
 void stream_begin(struct stream *st);
-void stream_end(struct stream *st);  /* nothing more is written; memory goes with `done` */
+void stream_end(struct stream *st); /* nothing more is written; memory goes with `done` */
+/* Before anything is written: false if its token is good no more, which ended it. */
+bool stream_recheck(struct stream *st);
 void stream_free(struct stream *st); /* one that did not begin and is answered otherwise */
 bool stream_is_full(const struct stream *st);
 

@@ -144,6 +144,8 @@ static void tell(struct watch *w, struct stream *st)
 {
     bool over = task_state_is_end(w->row.state);
 
+    if (st->begun && !stream_recheck(st))
+        return;
     if (!st->begun && !grant_sees(st->grant, &w->row)) {
         const struct reservation none = {0};
         answer_no_task(w->ev->server, turn_away(st), w->id, &none);
@@ -480,7 +482,7 @@ void events_beat(struct server *sv, const struct heartbeat *beat)
     event_put(ev, "progress", NULL, buf_view(&data));
     LIST_FOREACH (l, after, &w->streams) {
         struct stream *st = CONTAINER_OF(l, struct stream, link);
-        if (st->begun && !stream_is_full(st))
+        if (st->begun && stream_recheck(st) && !stream_is_full(st))
             (void)stream_write(st, 1);
     }
 }

@@ -15,8 +15,9 @@ enum {
     FAMILY_WORKFLOWS_MAX = 100, /* besides the root's: each of its tasks has all their versions */
     FAMILY_PATH_SIZE = 100,     /* of a mistake, with its NUL ... */
     FAMILY_EXPECTED_SIZE = 240, /* ... and of what was expected */
-    /* Steps that are looked at for the warnings about one definition: some milliseconds of the
-     * event loop, however many workflows are stored. */
+    /* Steps that are looked at for the warnings about one definition, of workflows below a root one
+     * for each workflow that they start: some milliseconds of the event loop, however many
+     * workflows are stored. */
     FAMILY_LOOKS_MAX = 50000,
 };
 

@@ -496,6 +496,30 @@ static void who_may_no_longer_look_is_told_nothing_more(void **state)
 
 enum { CROWD = 300, CROWD_TASKS = 30 };
 
+/* All of them are not looked at in one turn of the event loop, but each before it is written to. */
+static void a_crowd_that_may_no_longer_look_is_told_nothing_more(void **state)
+{
+    static struct sse crowd[CROWD];
+    SSE_EVENT e = {0};
+    REPLY r = {0};
+    char token[64];
+    (void)state;
+
+    make_token(&node, "spies", "\"read\"", NULL, token);
+    const struct node spies = as(&node, token);
+    for (int i = 0; i < CROWD; i++) {
+        sse_open(&spies, &crowd[i], "/v1/events", NULL);
+        sse_head(&crowd[i]);
+    }
+    send_as(&node, &r, "DELETE", "/v1/tokens/spies", NULL, SLICE_NONE);
+    EXPECT(&r, 204);
+    submit(&node, "secret", "secret-3");
+    for (int i = 0; i < CROWD; i++) {
+        CHECK(!sse_next(&crowd[i], &e), "%d was told %s", i, e.name);
+        sse_fini(&crowd[i]);
+    }
+}
+
 /* They are written to in rounds, and those of a token that has had its share later. */
 static void a_crowd_is_told_everything_in_its_order(void **state)
 {
@@ -566,6 +590,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_thousand_listeners_are_all_told),
         cmocka_unit_test(who_goes_while_the_task_is_being_read_is_forgotten),
         cmocka_unit_test(who_may_no_longer_look_is_told_nothing_more),
+        cmocka_unit_test(a_crowd_that_may_no_longer_look_is_told_nothing_more),
         cmocka_unit_test(a_crowd_is_told_everything_in_its_order),
         cmocka_unit_test(the_end_of_the_server_ends_the_streams),
     };
