@@ -339,7 +339,7 @@ static void after_a_restore_agents_get_their_grace(void **state)
     (void)snprintf(node.data, sizeof node.data, "%s", in_home("data2"));
     int64_t complete_by = number_in("b.db", "SELECT wake_at FROM task");
     WAIT_FOR(now_ms() > complete_by + 100, "its deadline is over");
-    node_start(&node, FLAGS("--scan-every", "100ms", "--grace", "30s", "--drain", "500ms"));
+    node_start(&node, FLAGS("--scan-every", "100ms", "--grace", "5m", "--drain", "500ms"));
     sleep_ms(500); /* some scans */
     task_of(&node, &r, "t-1");
     EXPECT_TEXT(&r, "state", "processing");
