@@ -10,7 +10,9 @@ import subprocess
 import sys
 import tempfile
 
-import kit
+import kit  # first: it finds the others
+
+import browsers
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 MODULES = "shop-browser"
@@ -18,6 +20,7 @@ MODULES = "shop-browser"
 
 def main():
     kit.npm_modules.install(f"{kit.ROOT}/tests/shop/npm", MODULES)
+    browsers.wait_for_turn(kit.ROOT)
     folder = tempfile.mkdtemp(prefix="intact-console-")
     try:
         told = {"INTACT": os.path.realpath(sys.argv[2]), "WORK": f"{folder}/work",

@@ -19,6 +19,7 @@ import urllib.request
 ROOT, INTACT = (os.path.realpath(p) for p in sys.argv[1:3])
 sys.path.insert(0, f"{ROOT}/tests")
 
+import browsers  # noqa: E402 pylint: disable=wrong-import-position
 import npm_modules  # noqa: E402 pylint: disable=wrong-import-position
 
 HERE = os.path.dirname(os.path.realpath(__file__))
@@ -74,6 +75,7 @@ def check(server, links):
 
 def main():
     npm_modules.install(f"{ROOT}/tests/shop/npm", "shop-browser")
+    browsers.wait_for_turn(ROOT)
     folder = tempfile.mkdtemp(prefix="intact-links-")
     server = Server(folder)
     mails = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Mails)

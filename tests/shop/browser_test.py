@@ -12,6 +12,7 @@ import sys
 import books
 from shop_kit import ENVIRONMENT, ROOT, Shop
 
+import browsers
 import npm_modules
 
 HERE = os.path.dirname(os.path.realpath(__file__))
@@ -20,6 +21,7 @@ HOME = f"{ROOT}/build/shop-browser"
 
 def main():
     npm_modules.install(f"{HERE}/npm", os.path.basename(HOME))
+    browsers.wait_for_turn(ROOT)
     with Shop(sys.argv[1]) as shop:
         only = [f"--test-name-pattern={sys.argv[2]}"] if len(sys.argv) > 2 else []
         accepted = f"{shop.work}/accepted.json"
