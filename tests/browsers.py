@@ -1,5 +1,5 @@
 """Tests in a browser take turns. A browser keeps a processor busy as long as a page is open, since the page follows what happens:
-two of them on two processors take much more than twice the time."""
+several beside each other slow down one another and all other tests."""
 
 import fcntl
 import os

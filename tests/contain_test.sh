@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# contain ends as its command does, says how much processor time it took, and nothing that it started outlives it. Usage: contain_test.sh CONTAIN
+# contain ends as its command does and prints its processor time. Nothing that it started outlives it.
+# Usage: contain_test.sh CONTAIN
 set -eu
 contain=$1
 work=$(mktemp -d)

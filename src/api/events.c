@@ -271,7 +271,8 @@ static void pulse_some(struct events *ev)
     }
 }
 
-/* Those that are not yet looked at after a change of tokens are so before they are written to. */
+/* Checks streams after a change of tokens, some in each turn. Those that are left are checked
+ * before they are written to. */
 static void check_some(struct events *ev)
 {
     uint64_t end_ns = uv_hrtime() + FAIR_SLICE_NS;

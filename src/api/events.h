@@ -63,7 +63,7 @@ struct stream {
     struct link pulse; /* of `pulses` ... */
     int64_t pulse_at;  /* ... by this (steady): when it is looked at next, whatever happens */
     struct link check; /* of `checked` or `unchecked` */
-    uint64_t checks;   /* its token was good after so many changes of tokens */
+    uint64_t checks;   /* how many changes of tokens there had been when its token was checked */
     bool of_task;
     bool begun;         /* its head was sent */
     struct arena arena; /* of the grant */
@@ -127,7 +127,7 @@ struct events {
 struct stream *stream_new(struct server *sv, struct http_request *r, bool of_task);
 void stream_begin(struct stream *st);
 void stream_end(struct stream *st); /* nothing more is written; memory goes with `done` */
-/* Before anything is written: false if its token is good no more, which ended it. */
+/* Call it before writing. False: its token is no longer valid, and the stream was ended. */
 bool stream_recheck(struct stream *st);
 void stream_free(struct stream *st); /* one that did not begin and is answered otherwise */
 bool stream_is_full(const struct stream *st);

@@ -496,7 +496,7 @@ static void who_may_no_longer_look_is_told_nothing_more(void **state)
 
 enum { CROWD = 300, CROWD_TASKS = 30 };
 
-/* All of them are not looked at in one turn of the event loop, but each before it is written to. */
+/* Not all of them are checked in one turn of the event loop, but each before it is written to. */
 static void a_crowd_that_may_no_longer_look_is_told_nothing_more(void **state)
 {
     static struct sse crowd[CROWD];
