@@ -11,6 +11,7 @@
 
 enum {
     READ_AHEAD_MAX = 16 * 1024,
+    FIRST_READ = 16 * 1024, /* of a request: many that begin at once take no turn of their own */
     HANDSHAKE_READ = 4 * 1024,
     SERVED_AT_ONCE = 64, /* requests of one connection: others wait meanwhile */
 };
@@ -67,6 +68,8 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret)
         ASSERT(pending_len(c) < READ_AHEAD_MAX);
         room = READ_AHEAD_MAX - pending_len(c);
     }
+    if (c->phase == HTTP_READING && !http_reader_is_in_body(&c->reader))
+        room = FIRST_READ;
     if (c->tls && c->phase == HTTP_READING && !http_connection_is_up(c))
         room = HANDSHAKE_READ;
     *ret = uv_buf_init(c->server->bytes, (unsigned)room);
