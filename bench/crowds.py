@@ -71,6 +71,7 @@ HELLO = client_hello()  # once: making one takes the crowd longer than answering
 ARRAY = b"[" + b"0," * 2_000_000 + b"0]"
 ATTEMPT = "A" * 60
 BIG = 3_900_000  # bytes of the input of a large task
+PIECE = 1 << 16  # bytes that one system call of the crowd moves: see crowd_goes_on
 
 CROWDS = [
     Crowd("strangers: no token", None, lambda n: ("GET", "/v1/tasks", b"")),
@@ -176,12 +177,13 @@ class Member:
     def __init__(self, port, token, crowd, look, n):
         self.port, self.token, self.crowd, self.look, self.n = port, token, crowd, look, n
         self.sock, self.answers, self.got, self.out, self.taken = None, {}, b"", b"", 0
+        self.in_body, self.closes, self.length, self.body, self.tail = False, False, None, 0, b""
         self.connect()
 
     def connect(self):
         self.sock = socket.create_connection(("127.0.0.1", self.port))
         self.sock.setblocking(False)
-        self.got, self.out, self.taken = b"", self.make(), 0
+        self.got, self.out, self.taken, self.in_body = b"", self.make(), 0, False
         self.look.register(self.sock, selectors.EVENT_WRITE, self)
 
     def make(self):
@@ -204,7 +206,7 @@ class Member:
     def turn(self, events):
         try:
             if events & selectors.EVENT_WRITE:
-                self.out = self.out[self.sock.send(self.out):]
+                self.out = self.out[self.sock.send(self.out[:PIECE]):]
                 if not self.out:
                     self.look.modify(self.sock, selectors.EVENT_READ, self)
                 elif self.peek():
@@ -237,31 +239,43 @@ class Member:
             self.again()
 
     def receive(self):
-        got = self.sock.recv(1 << 16)
+        got = self.sock.recv(PIECE)
         if got and (self.crowd.takes or self.crowd.tls):
             self.take(got)
             return
-        self.got += got
-        head, mark, body = self.got.partition(b"\r\n\r\n")
-        if mark:
-            length = next((int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:")), None)
-            if (length is not None and len(body) >= length) or body.endswith(b"0\r\n\r\n"):
-                self.count(int(head.split(b" ", 2)[1]))
-                self.got = b""
-                if b"connection: close" in head.lower():
-                    return self.again()
-                self.out = self.make()
-                self.look.modify(self.sock, selectors.EVENT_WRITE, self)
-                return None
         if not got:
             self.count(0)
             self.again()
-        return None
+            return
+        if not self.in_body:
+            self.got += got
+            head, mark, got = self.got.partition(b"\r\n\r\n")
+            if not mark:
+                return
+            self.begin_body(head)
+        self.body += len(got)
+        self.tail = (self.tail + got)[-5:]
+        if self.body >= self.length if self.length is not None else self.tail == b"0\r\n\r\n":
+            self.end_body()
+
+    def begin_body(self, head):
+        self.count(int(head.split(b" ", 2)[1]))
+        self.length = next((int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:")), None)
+        self.in_body, self.closes, self.body, self.tail = True, b"connection: close" in head.lower(), 0, b""
+
+    def end_body(self):
+        self.got, self.in_body = b"", False
+        if self.closes:
+            self.again()
+            return
+        self.out = self.make()
+        self.look.modify(self.sock, selectors.EVENT_WRITE, self)
 
 
 def crowd_goes_on(port, token, crowd, count, ready, stop, told):
     # Real crowds are on other machines. So the crowd's own work gets the processor only when nothing else wants it, and is
-    # done in short system calls: a kernel without preemption lets others run at their end.
+    # done in short pieces, with a word to the scheduler after each: a kernel that preempts lazily lets others run only then,
+    # or at its next tick, 4 ms later.
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     look = selectors.DefaultSelector()
     members = [Member(port, token, crowd, look, n) for n in range(count)]
@@ -269,6 +283,7 @@ def crowd_goes_on(port, token, crowd, count, ready, stop, told):
     while not stop.is_set():
         for key, events in look.select(0.05):
             key.data.turn(events)
+            os.sched_yield()
     total = {}
     for m in members:
         for status, n in m.answers.items():
