@@ -79,7 +79,8 @@ struct stream {
     bool skipped;        /* it got enough: a gap will tell it of the others */
     /* of a task */
     struct watch *watch;
-    uint64_t after; /* the revision that it knows */
+    uint64_t after;   /* the revision that it knows */
+    struct link beat; /* of `heard` or `unheard` of its watch */
 };
 
 /* A change as listeners of all tasks receive it. Most want only a few, mostly ends: its JSON is
@@ -115,6 +116,9 @@ struct events {
     uv_idle_t idle;        /* active while `unwritten` is not empty, and ... */
     uv_timer_t rest;       /* ... this is not: the account whose turn it is rests */
     struct link unwritten; /* of struct watch: some of their streams are behind */
+    struct link late;      /* of struct watch: they are read again at `behind_at`, or ... */
+    struct link catching;  /* ... in one of the next turns, as that has passed */
+    struct link beating;   /* of struct watch: some of their streams wait for a heartbeat */
     struct events_stats stats;
     /* The ring holds events first <= n < next; all changes are counted, sent or not. */
     struct happening *ring;
@@ -149,8 +153,10 @@ bool events_have_room(const struct events *ev, size_t bytes);
 
 /* events_task.c */
 void watches_write(uv_idle_t *idle); /* writes more; once in each round */
-void watches_catch_up(struct events *ev);
-void watches_end(struct events *ev);
-void watch_left(struct stream *st); /* it is no more */
+/* Until `end_ns` (uv_hrtime): some of `catching` and of `beating`. */
+void watches_catch_up(struct events *ev, uint64_t end_ns);
+void watches_beat(struct events *ev, uint64_t end_ns);
+void events_go_on_soon(struct events *ev); /* the rest has its turn a little later */
+void watch_left(struct stream *st);        /* it is no more */
 
 #endif
