@@ -534,21 +534,22 @@ static void who_is_not_checked_yet_is_told_nothing_either(void **state)
     char token[64];
     (void)state;
 
-    submit(&node, "secret", "secret-4");
-    submit(&node, "secret", "secret-5");
+    (void)define(&node, "hidden", "\"steps\": [" STEP("a", "hidden") "]");
+    submit(&node, "hidden", "hidden-1");
+    submit(&node, "hidden", "hidden-2");
     for (int i = 0; i < BEFORE; i++) {
-        sse_open(&node, &before[i], "/v1/tasks/secret-4/events", NULL);
+        sse_open(&node, &before[i], "/v1/tasks/hidden-1/events", NULL);
         CHECK(sse_next(&before[i], &e), "no event");
     }
     make_token(&node, "late", "\"read\"", NULL, token);
     const struct node late = as(&node, token);
     sse_open(&late, &all, "/v1/events", NULL);
     sse_head(&all);
-    sse_open(&late, &task, "/v1/tasks/secret-5/events", NULL);
+    sse_open(&late, &task, "/v1/tasks/hidden-2/events", NULL);
     CHECK(sse_next(&task, &e), "no event");
     send_as(&node, &r, "DELETE", "/v1/tokens/late", NULL, SLICE_NONE);
     EXPECT(&r, 204);
-    post(&node, &r, "/v1/tasks/secret-5/cancel", "{\"reason\": \"a test\"}");
+    post(&node, &r, "/v1/tasks/hidden-2/cancel", "{\"reason\": \"a test\"}");
     EXPECT(&r, 200);
     CHECK(!sse_next(&all, &e), "of all tasks: %s", e.name);
     CHECK(!sse_next(&task, &e), "of its task: %s", e.name);
