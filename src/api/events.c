@@ -280,7 +280,7 @@ static void check_some(struct events *ev)
 {
     uint64_t end_ns = uv_hrtime() + FAIR_SLICE_NS;
 
-    while (!list_empty(&ev->unchecked) && uv_hrtime() < end_ns) {
+    while (!list_empty(&ev->unchecked) && uv_hrtime() < end_ns && !checks_wait()) {
         struct stream *st = CONTAINER_OF(ev->unchecked.next, struct stream, check);
         link_remove(&st->check);
         link_remove(&st->beat);
