@@ -94,6 +94,7 @@ void stream_free(struct stream *st)
     link_remove(&st->link);
     link_remove(&st->pulse);
     link_remove(&st->check);
+    link_remove(&st->beat);
     if (st->watch)
         watch_left(st);
     arena_fini(&st->arena);
@@ -112,6 +113,7 @@ static void stream_gone(struct exchange *x)
 }
 
 static void arm(struct events *ev);
+static void pump(struct stream *st);
 
 static void wait_for_pulse(struct stream *st)
 {
@@ -168,6 +170,7 @@ void stream_end(struct stream *st)
     link_remove(&st->link);
     link_remove(&st->pulse);
     link_remove(&st->check);
+    link_remove(&st->beat);
     http_stream_end(r);
 }
 
@@ -277,9 +280,10 @@ static void check_some(struct events *ev)
 {
     uint64_t end_ns = uv_hrtime() + FAIR_SLICE_NS;
 
-    while (!list_empty(&ev->unchecked) && uv_hrtime() < end_ns) {
+    while (!list_empty(&ev->unchecked) && uv_hrtime() < end_ns && !checks_wait()) {
         struct stream *st = CONTAINER_OF(ev->unchecked.next, struct stream, check);
         link_remove(&st->check);
+        link_remove(&st->beat);
         list_push(&ev->checked, &st->check);
         if (st->begun)
             (void)stream_recheck(st);
@@ -302,7 +306,35 @@ static void catch_up(struct events *ev)
         return;
     ev->behind = false;
     ev->fresh = true; /* the turn after this writes to them */
-    watches_catch_up(ev);
+    list_take_all(&ev->catching, &ev->late);
+}
+
+/* The server ends: each stream gets what it has not received yet, and ends. Those that have not
+ * begun are answered by their watches. */
+static void end_some(struct events *ev)
+{
+    uint64_t end_ns = uv_hrtime() + FAIR_SLICE_NS;
+
+    while (!list_empty(&ev->pulses) && uv_hrtime() < end_ns) {
+        struct link *first = ev->pulses.next;
+        struct stream *st = CONTAINER_OF(first, struct stream, pulse);
+        bool begun = st->begun;
+        if (begun && !st->of_task)
+            pump(st);
+        if (ev->pulses.next != first)
+            continue; /* it has gone, or was ended */
+        if (begun)
+            stream_end(st);
+        else
+            link_remove(first);
+    }
+}
+
+/* Is there something that waits for the next turn only? */
+static bool has_rest(const struct events *ev)
+{
+    return !list_empty(&ev->unchecked) || !list_empty(&ev->catching) || !list_empty(&ev->beating)
+           || (ev->drained && !list_empty(&ev->pulses));
 }
 
 static void timer_fired(uv_timer_t *t)
@@ -310,8 +342,13 @@ static void timer_fired(uv_timer_t *t)
     struct events *ev = t->data;
 
     catch_up(ev);
+    watches_catch_up(ev, uv_hrtime() + FAIR_SLICE_NS);
+    watches_beat(ev, uv_hrtime() + FAIR_SLICE_NS);
     check_some(ev);
-    pulse_some(ev);
+    if (ev->drained)
+        end_some(ev);
+    else
+        pulse_some(ev);
     arm(ev);
 }
 
@@ -321,13 +358,18 @@ static void arm(struct events *ev)
 
     if (ev->behind)
         at = min_i64(at, ev->behind_at);
-    if (!list_empty(&ev->unchecked))
+    if (has_rest(ev))
         at = 0;
     if (!ev->timer_open || at == INT64_MAX)
         return;
     uv_update_time(&ev->server->loop);
     (void)uv_timer_start(&ev->timer, timer_fired, (uint64_t)max_i64(1, at - server_steady(NULL)),
                          0);
+}
+
+void events_go_on_soon(struct events *ev)
+{
+    arm(ev);
 }
 
 void events_fall_behind(struct events *ev)
@@ -514,14 +556,6 @@ static void pump(struct stream *st)
         }
 }
 
-static void pump_all(struct events *ev)
-{
-    ev->fresh = false;
-    LIST_FOREACH (l, after, &ev->all) {
-        pump(CONTAINER_OF(l, struct stream, link));
-    }
-}
-
 /* The first stream comes last. Returns until when its account rests instead; 0: it was written
  * to, or needs nothing. */
 static uint64_t pump_first(struct events *ev, uint64_t now_ns)
@@ -690,6 +724,9 @@ static enum err events_open(struct server *sv, struct error *e)
     list_init(&ev->checked);
     list_init(&ev->unchecked);
     list_init(&ev->unwritten);
+    list_init(&ev->late);
+    list_init(&ev->catching);
+    list_init(&ev->beating);
     int rc = uv_timer_init(&sv->loop, &ev->timer) | uv_idle_init(&sv->loop, &ev->idle)
              | uv_timer_init(&sv->loop, &ev->rest);
     ASSERT(rc == 0);
@@ -704,11 +741,13 @@ static void events_drain(struct server *sv)
     struct events *ev = sv->api->events;
 
     ev->drained = true;
-    pump_all(ev);
-    LIST_FOREACH (l, after, &ev->all) {
-        stream_end(CONTAINER_OF(l, struct stream, link));
-    }
-    watches_end(ev);
+    end_some(ev);
+    arm(ev);
+}
+
+static bool events_are_drained(const struct server *sv)
+{
+    return list_empty(&sv->api->events->pulses);
 }
 
 static void events_close(struct server *sv)
@@ -727,6 +766,7 @@ static void events_free(struct server *sv)
 
     ASSERT(list_empty(&ev->all) && list_empty(&ev->unwritten) && list_empty(&ev->pulses));
     ASSERT(list_empty(&ev->checked) && list_empty(&ev->unchecked));
+    ASSERT(list_empty(&ev->late) && list_empty(&ev->catching) && list_empty(&ev->beating));
     ASSERT(ev->watches.len == 0);
     ASSERT(ev->sessions.len == 0);
     for (size_t i = 0; ev->ring && i < RING_MAX; i++) {
@@ -753,6 +793,7 @@ const struct part events_part = {
     .turn = events_turn,
     .goes_on = events_go_on,
     .drain = events_drain,
+    .is_drained = events_are_drained,
     .close = events_close,
     .free = events_free,
 };

@@ -14,6 +14,8 @@
  * notified of a gap if the ring has overwritten what it missed.
  */
 
+#include <stdlib.h>
+
 #include "base/map.h"
 #include "node/access.h"
 #include "node/exchange.h"
@@ -79,7 +81,8 @@ struct stream {
     bool skipped;        /* it got enough: a gap will tell it of the others */
     /* of a task */
     struct watch *watch;
-    uint64_t after; /* the revision that it knows */
+    uint64_t after;   /* the revision that it knows */
+    struct link beat; /* of `heard` or `unheard` of its watch */
 };
 
 /* A change as listeners of all tasks receive it. Most want only a few, mostly ends: its JSON is
@@ -115,6 +118,9 @@ struct events {
     uv_idle_t idle;        /* active while `unwritten` is not empty, and ... */
     uv_timer_t rest;       /* ... this is not: the account whose turn it is rests */
     struct link unwritten; /* of struct watch: some of their streams are behind */
+    struct link late;      /* of struct watch: they are read again at `behind_at`, or ... */
+    struct link catching;  /* ... in one of the next turns, as that has passed */
+    struct link beating;   /* of struct watch: some of their streams wait for a heartbeat */
     struct events_stats stats;
     /* The ring holds events first <= n < next; all changes are counted, sent or not. */
     struct happening *ring;
@@ -147,10 +153,23 @@ void events_fall_behind(struct events *ev); /* a reader gets the rest later */
 /* Is there room for an event of so many bytes, for readers that do not take it at once? */
 bool events_have_room(const struct events *ev, size_t bytes);
 
+/* A test can have all checks of tokens left to those who write, as if there were too many streams
+ * to visit before. Never in what is installed. */
+static inline bool checks_wait(void)
+{
+#ifdef INTACT_FAULTS
+    return getenv("INTACT_FAULT_UNCHECKED") != NULL;
+#else
+    return false;
+#endif
+}
+
 /* events_task.c */
 void watches_write(uv_idle_t *idle); /* writes more; once in each round */
-void watches_catch_up(struct events *ev);
-void watches_end(struct events *ev);
-void watch_left(struct stream *st); /* it is no more */
+/* Until `end_ns` (uv_hrtime): some of `catching` and of `beating`. */
+void watches_catch_up(struct events *ev, uint64_t end_ns);
+void watches_beat(struct events *ev, uint64_t end_ns);
+void events_go_on_soon(struct events *ev); /* the rest has its turn a little later */
+void watch_left(struct stream *st);        /* it is no more */
 
 #endif

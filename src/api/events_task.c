@@ -57,17 +57,30 @@ struct watch {
     struct buf written; /* the event, as the thread that reads has written it; empty: it did not */
     struct http_text *text; /* the event that is written to them */
     size_t size;            /* of the latest */
-    bool behind;            /* a stream was too slow, or it could not be read */
-    uint64_t known;         /* the revision last read; 0: it could not be read */
+    struct link late;       /* in events.late or .catching: a stream was too slow, or it could not
+                             * be read */
+    struct link heard, unheard; /* of its streams: they were told of the latest heartbeat, or not */
+    struct http_text *beat;     /* that one; NULL: nobody waits for it */
+    struct link beating;        /* in events.beating, then */
+    uint64_t known;             /* the revision last read; 0: it could not be read */
 };
 
 static void begin_reading(struct watch *w);
+
+static void beat_is_told(struct watch *w)
+{
+    link_remove(&w->beating);
+    http_text_drop(w->beat);
+    w->beat = NULL;
+}
 
 static void free_if_unused(struct watch *w)
 {
     if (w->reading || w->users > 0)
         return;
-    ASSERT(list_empty(&w->streams));
+    ASSERT(list_empty(&w->streams) && list_empty(&w->heard) && list_empty(&w->unheard));
+    link_remove(&w->late);
+    beat_is_told(w);
     task_poll_end(w->ev->server, &w->poll);
     (void)map_remove(&w->ev->watches, w->id);
     arena_fini(&w->keys);
@@ -89,7 +102,8 @@ void watch_left(struct stream *st)
 
 static void written_later(struct watch *w)
 {
-    w->behind = true;
+    if (!link_is_in(&w->late))
+        list_push(&w->ev->late, &w->late);
     events_fall_behind(w->ev);
 }
 
@@ -465,7 +479,32 @@ static void render_beat(struct buf *b, const struct definition *d, const struct 
     json_close(b, '}');
 }
 
-/* The next event has more: a stream without room goes without this one. */
+/* The next event has more: a stream without room goes without this one, and so does one whose turn
+ * has not come before there is another. */
+static void beat_first(struct watch *w)
+{
+    struct stream *st = CONTAINER_OF(w->unheard.next, struct stream, beat);
+
+    link_remove(&st->beat);
+    list_push(&w->heard, &st->beat);
+    if (st->begun && stream_recheck(st) && !stream_is_full(st)
+        && http_stream_write_text(st->x.http, w->beat)) /* if not, both may be gone */
+        st->ev->server->metrics.events_sent++;
+}
+
+void watches_beat(struct events *ev, uint64_t end_ns)
+{
+    while (!list_empty(&ev->beating) && uv_hrtime() < end_ns) {
+        struct watch *w = CONTAINER_OF(ev->beating.next, struct watch, beating);
+        link_remove(&w->beating);
+        list_push(&ev->beating, &w->beating);
+        if (list_empty(&w->unheard))
+            beat_is_told(w);
+        else
+            beat_first(w);
+    }
+}
+
 void events_beat(struct server *sv, const struct heartbeat *beat)
 {
     struct events *ev = sv->api->events;
@@ -480,11 +519,12 @@ void events_beat(struct server *sv, const struct heartbeat *beat)
     render_beat(&data, d, beat, server_now(sv));
     buf_clear(&ev->text);
     event_put(ev, "progress", NULL, buf_view(&data));
-    LIST_FOREACH (l, after, &w->streams) {
-        struct stream *st = CONTAINER_OF(l, struct stream, link);
-        if (st->begun && stream_recheck(st) && !stream_is_full(st))
-            (void)stream_write(st, 1);
-    }
+    beat_is_told(w);
+    w->beat = http_text_new(&ev->text);
+    list_take_all(&w->unheard, &w->heard);
+    list_push(&ev->beating, &w->beating);
+    watches_beat(ev, uv_hrtime() + FAIR_SLICE_NS);
+    events_go_on_soon(ev);
 }
 
 /* ---- all watches ---- */
@@ -503,34 +543,15 @@ static bool is_worth_reading(const struct watch *w)
     return list_empty(&w->streams);
 }
 
-void watches_catch_up(struct events *ev)
+void watches_catch_up(struct events *ev, uint64_t end_ns)
 {
-    struct watch *w = NULL;
-
-    for (size_t i = 0; (w = map_next(&ev->watches, &i));) {
-        if (!w->behind)
-            continue;
-        if (!is_worth_reading(w)) {
-            events_fall_behind(ev);
-            continue;
-        }
-        w->behind = false;
-        if (!list_empty(&w->streams))
+    while (!list_empty(&ev->catching) && uv_hrtime() < end_ns) {
+        struct watch *w = CONTAINER_OF(ev->catching.next, struct watch, late);
+        link_remove(&w->late);
+        if (!is_worth_reading(w))
+            written_later(w);
+        else if (!list_empty(&w->streams))
             begin_reading(w);
-    }
-}
-
-/* Watches that are being read write the result, and then end. */
-void watches_end(struct events *ev)
-{
-    struct watch *w = NULL;
-
-    for (size_t i = 0; (w = map_next(&ev->watches, &i));) {
-        LIST_FOREACH (l, after, &w->streams) {
-            struct stream *st = CONTAINER_OF(l, struct stream, link);
-            if (st->begun)
-                stream_end(st);
-        }
     }
 }
 
@@ -551,6 +572,8 @@ static struct watch *watch_of(struct events *ev, struct slice id)
     w->poll.changed = changed;
     task_poll_begin(ev->server, &w->poll);
     list_init(&w->streams);
+    list_init(&w->heard);
+    list_init(&w->unheard);
     map_put(&ev->watches, w->id, w);
     return w;
 }
@@ -576,5 +599,6 @@ void task_events_get(struct server *sv, struct http_request *r)
     st->watch = watch_of(sv->api->events, id);
     st->watch->users++;
     list_push(&st->watch->streams, &st->link);
+    list_push(&st->watch->heard, &st->beat);
     begin_reading(st->watch);
 }

@@ -95,10 +95,14 @@ static void put_raw(struct buf *b, const char *key, struct slice v)
     json_raw(b, v);
 }
 
+static bool is_object(struct slice reply_to)
+{
+    return reply_to.len > 0 && reply_to.ptr[0] == '{';
+}
+
 static struct slice row_text(struct arena *a, const struct submission_row *r)
 {
     CLEANUP(buf_fini) struct buf b = {0};
-    bool object = r->reply_to.len > 0 && r->reply_to.ptr[0] == '{';
 
     json_open(&b, '{');
     put_text(&b, "workflow", r->workflow);
@@ -107,7 +111,7 @@ static struct slice row_text(struct arena *a, const struct submission_row *r)
     put_raw(&b, "input", r->input);
     put_number(&b, "priority", r->priority);
     put_text(&b, "not_before", r->not_before);
-    if (object)
+    if (is_object(r->reply_to))
         put_raw(&b, "reply_to", r->reply_to);
     else
         put_text(&b, "reply_to", r->reply_to);
@@ -127,7 +131,8 @@ static void refuse(struct row_ask *ra, const char *fmt, ...)
     va_end(ap);
 }
 
-/* Each column by itself, so that an error names its column. */
+/* Each column by itself: an error names its column, and none of them can add members to the
+ * submission. */
 static bool is_json(struct row_ask *ra, const char *name, struct slice v)
 {
     const struct server *sv = ra->inbox->server;
@@ -163,7 +168,8 @@ static bool columns_ok(struct row_ask *ra)
     return is_text(ra, "workflow", r->workflow) && is_text(ra, "version", r->version)
            && is_text(ra, "id", r->id) && is_text(ra, "priority", r->priority)
            && is_text(ra, "not_before", r->not_before) && is_text(ra, "reply_to", r->reply_to)
-           && is_json(ra, "input", r->input) && is_json(ra, "tags", r->tags);
+           && is_json(ra, "input", r->input) && is_json(ra, "tags", r->tags)
+           && (!is_object(r->reply_to) || is_json(ra, "reply_to", r->reply_to));
 }
 
 /* Any thread: what is read does not change. */

@@ -520,6 +520,38 @@ static void a_crowd_that_may_no_longer_look_is_told_nothing_more(void **state)
     }
 }
 
+/* In builds with sanitizers nothing is checked but by those who write (checks_wait). */
+static void who_is_not_checked_yet_is_told_nothing_either(void **state)
+{
+    SSE all = {0};
+    SSE task = {0};
+    SSE_EVENT e = {0};
+    REPLY r = {0};
+    char token[64];
+    (void)state;
+
+    node_stop(&node);
+    CHECK(setenv("INTACT_FAULT_UNCHECKED", "1", 1) == 0, "setenv");
+    node_start(&node, SERVER);
+    (void)unsetenv("INTACT_FAULT_UNCHECKED");
+    (void)define(&node, "hidden", "\"steps\": [" STEP("a", "hidden") "]");
+    submit(&node, "hidden", "hidden-1");
+    make_token(&node, "late", "\"read\"", NULL, token);
+    const struct node late = as(&node, token);
+    sse_open(&late, &all, "/v1/events", NULL);
+    sse_head(&all);
+    sse_open(&late, &task, "/v1/tasks/hidden-1/events", NULL);
+    CHECK(sse_next(&task, &e), "no event");
+    send_as(&node, &r, "DELETE", "/v1/tokens/late", NULL, SLICE_NONE);
+    EXPECT(&r, 204);
+    post(&node, &r, "/v1/tasks/hidden-1/cancel", "{\"reason\": \"a test\"}");
+    EXPECT(&r, 200);
+    CHECK(!sse_next(&all, &e), "of all tasks: %s", e.name);
+    CHECK(!sse_next(&task, &e), "of its task: %s", e.name);
+    node_stop(&node);
+    node_start(&node, SERVER);
+}
+
 /* They are written to in rounds, and those of a token that has had its share later. */
 static void a_crowd_is_told_everything_in_its_order(void **state)
 {
@@ -573,6 +605,45 @@ static void the_end_of_the_server_ends_the_streams(void **state)
     node_start(&node, SERVER);
 }
 
+/* They are told of heartbeats in slices, and so they end. */
+static void a_crowd_hears_heartbeats_and_the_end(void **state)
+{
+    static struct sse crowd[CROWD * 2];
+    SSE_EVENT e = {0};
+    REPLY r = {0};
+    (void)state;
+
+    (void)define(&node, "beats", "\"steps\": [" STEP("a", "beats") "]");
+    submit(&node, "beats", "beats-1");
+    fetch(&node, &r, "beats", "i-1");
+    char *token = token_in(&r, 0);
+    for (int i = 0; i < CROWD * 2; i++) {
+        sse_open(&node, &crowd[i], i % 2 ? "/v1/events?workflow=beats" : "/v1/tasks/beats-1/events",
+                 NULL);
+        if (i % 2)
+            sse_head(&crowd[i]);
+        else
+            CHECK(sse_next(&crowd[i], &e), "no event");
+    }
+    post(&node, &r, "/v1/agents/beats/heartbeats",
+         "{\"instance\": \"i-1\", \"beats\": [{\"token\": \"%s\", \"message\": \"half\"}]}", token);
+    EXPECT(&r, 200);
+    for (int i = 0; i < CROWD * 2; i += 2) {
+        do
+            CHECK(sse_next(&crowd[i], &e), "stream %d has ended", i);
+        while (strcmp(e.name, "progress") != 0);
+        EXPECT_TEXT(&e.data, "message", "half");
+    }
+    free(token);
+    node_stop(&node);
+    for (int i = 0; i < CROWD * 2; i++) {
+        while (sse_next(&crowd[i], &e))
+            assert_string_equal(e.name, "task");
+        sse_fini(&crowd[i]);
+    }
+    node_start(&node, SERVER);
+}
+
 int main(int argc, char **argv)
 {
     kit_program(argc, argv);
@@ -591,7 +662,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(who_goes_while_the_task_is_being_read_is_forgotten),
         cmocka_unit_test(who_may_no_longer_look_is_told_nothing_more),
         cmocka_unit_test(a_crowd_that_may_no_longer_look_is_told_nothing_more),
+        cmocka_unit_test(who_is_not_checked_yet_is_told_nothing_either),
         cmocka_unit_test(a_crowd_is_told_everything_in_its_order),
+        cmocka_unit_test(a_crowd_hears_heartbeats_and_the_end),
         cmocka_unit_test(the_end_of_the_server_ends_the_streams),
     };
     return cmocka_run_group_tests(tests, start, node_end);

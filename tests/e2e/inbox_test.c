@@ -235,6 +235,61 @@ static void what_others_than_the_submitter_approve_is_refused(void **state)
     CHECK(count("SELECT count(*) FROM task WHERE id = 'e-1'") == 0, "there is no task");
 }
 
+/* An object in reply_to is part of the text of the submission: it must end where the column does.
+ */
+static void a_column_adds_nothing_to_the_submission(void **state)
+{
+    static const char *const adds[] = {
+        "\"paused\": true",
+        "\"signals\": [{\"id\": \"s-1\", \"name\": \"go\", \"data\": 1}]",
+        "\"traceparent\": \"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\"",
+    };
+    char config[200];
+    char text[500];
+    FILE *f = NULL;
+    (void)state;
+
+    node_stop(&node);
+    (void)snprintf(config, sizeof config, "%s/server.yaml", node.home);
+    CHECK((f = fopen(config, "w")), "%s", config);
+    fprintf(f, "intact_server: 1\nwebhooks:\n  - url: http://127.0.0.1:9/\n    secret: {env: "
+               "INTACT_TEST_HOOK}\n    private: [127.0.0.0/8]\n");
+    (void)fclose(f);
+    CHECK(setenv("INTACT_TEST_HOOK", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", 1) == 0, "setenv");
+    node_start(&node, FLAGS("--log", "info", "--config", config));
+    APP a = app_open();
+    for (size_t i = 0; i < COUNT_OF(adds); i++) {
+        (void)snprintf(text, sizeof text,
+                       "INSERT INTO submit (workflow, id, reply_to) VALUES ('plain', 'more-%zu', "
+                       "'{\"to\": \"http://127.0.0.1:9/\", \"events\": [\"processed\"]}, %s')",
+                       i, adds[i]);
+        app_do(&a, text);
+    }
+    app_do(&a, "INSERT INTO submit (workflow, id, reply_to) VALUES ('plain', 'none-more', "
+               "'{\"to\": \"http://127.0.0.1:9/\", \"events\": [\"processed\"]}')");
+    wait_for_count("SELECT count(*) FROM task WHERE id = 'none-more'", 1);
+    wait_for_count(WAITING, 0);
+    CHECK(count("SELECT count(*) FROM task") == 1, "a column added members");
+    CHECK(count(REFUSED " AND reason LIKE 'reply_to is not JSON%'") == 3, "why");
+}
+
+static void a_long_id_leaves_room_for_the_reason(void **state)
+{
+    static char text[100100];
+    int64_t until = steady_ms() + PATIENCE_MS;
+    (void)state;
+    APP a = app_open();
+
+    (void)snprintf(text, sizeof text, "INSERT INTO submit (workflow, id) VALUES ('plain', '%0*d')",
+                   100000, 1);
+    app_do(&a, text);
+    wait_for_count(REFUSED, 1);
+    while (!node_log_has(&node, "expected 1 to 128 characters")) {
+        CHECK(steady_ms() < until, "the log does not say why");
+        sleep_ms(5);
+    }
+}
+
 static void what_queues_brought_is_put_aside(void **state)
 {
     REPLY r = {0};
@@ -720,6 +775,8 @@ int main(int argc, char **argv)
         T(the_same_again_is_one_task),
         T(what_others_than_the_submitter_approve_is_refused),
         T(what_is_wrong_is_refused_and_kept),
+        T(a_column_adds_nothing_to_the_submission),
+        T(a_long_id_leaves_room_for_the_reason),
         T(what_queues_brought_is_put_aside),
         T(who_asks_for_it_is_told_at_once),
         T(what_came_while_nobody_was_there_is_taken_at_the_start),
