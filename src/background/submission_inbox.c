@@ -27,6 +27,7 @@ enum {
     LOOK_UNTOLD_MS = 40, /* if the store cannot notify */
     ASKS_LEFT = 1024,    /* for clients of the API */
     LOGGED_MAX = 10,     /* lines for one batch */
+    ID_LOGGED_MAX = 140, /* bytes: it may be no id at all */
     HERE_MAX = 256 << 10 /* bytes of a batch that are read on the loop */
 };
 
@@ -325,7 +326,7 @@ static void settled(void *arg, struct intake_item *const *refused, size_t count)
         CLEANUP(buf_fini) struct buf id = {0};
         CLEANUP(buf_fini) struct buf reason = {0};
         CLEANUP(buf_fini) struct buf source = {0};
-        json_string(&id, refused[i]->row->id);
+        json_string(&id, slice_cut(refused[i]->row->id, ID_LOGGED_MAX));
         json_string(&reason, refused[i]->problem);
         log_word(&source, refused[i]->row->source);
         log_line(LOG_WARN, "event=submission_refused seq=%" PRId64 " id=%s source=%s reason=%s",

@@ -214,6 +214,9 @@ static void what_is_wrong_is_refused_and_kept(void **state)
     expect_problem(&r, 422, "bad-state");
     CHECK(count("SELECT count(*) FROM audit WHERE verb LIKE 'submission.%'") == 2,
           "it is on record");
+    app_do(&a, "INSERT INTO submit (workflow, id) VALUES ('order', "
+               "replace(hex(zeroblob(50000)), '0', '\xc3\xa4'))");
+    WAIT_FOR(node_log_has(&node, "source=sql reason=\"id is "), "a long id leaves room for why");
 }
 
 /* Nobody knows whom it excludes. */
