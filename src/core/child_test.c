@@ -29,6 +29,10 @@ static const struct kit_case of_forward[] = {
     {"an end is one", "a:? b",
      "begin a, compensated a, compensated a = repeated, turned a = refused, processed a = refused",
      "pending a:failed/compensated b:waiting"},
+    {"also a good one", "a: b",
+     "begin a, processed a, processed a = repeated, running a = refused, error a = refused, "
+     "turned a = refused, stuck a = refused, compensated a = refused",
+     "pending a:completed/processed b:waiting"},
     {"before it starts there is none", "a: b", "running a = repeated, processed b = unknown",
      "pending a:waiting b:waiting"},
     {"it starts another one", "a:#",

@@ -378,6 +378,26 @@ static void an_effect_is_not_forgotten_when_it_must_be_merged(void **state)
     CHECK(step_has_effect(&k.steps[0]) && !step_in_doubt(&k.steps[0]), "still there");
 }
 
+/* Whoever was asked twice may be at work still, although one of them has answered. */
+static void the_doubt_of_a_second_request_is_merged_too(void **state)
+{
+    char script[60];
+    (void)state;
+    kit_make(&k, "resent", "a#");
+    kit_play(&k, "claim");
+    many(5, "again");
+    kit_play(&k, "start a, resend a, timeout a, ok a f6 = late, retry");
+    int64_t until = k.attempts[0][5].complete_by;
+    for (int i = 7; i < 40; i++) {
+        CHECK(step_doubt_until(&k.steps[0]) == until, "before attempt %d", i);
+        (void)snprintf(script, sizeof script, "start a, timeout a, ok a f%d = late, retry", i);
+        kit_play(&k, script);
+    }
+    CHECK(step_find_attempt(&k.steps[0], DIRECTION_FORWARD, 6) == NULL, "it was merged");
+    CHECK(k.steps[0].dropped_effect == EFFECT_HAPPENED, "with its answer");
+    CHECK(k.steps[0].dropped_until == until && step_doubt_until(&k.steps[0]) == until, "and doubt");
+}
+
 static void many_attempts_going_back_do_not_touch_the_way_forward(void **state)
 {
     (void)state;
@@ -443,6 +463,7 @@ int main(void)
         cmocka_unit_test(doubt_after_an_early_late_effect_is_doubt),
         cmocka_unit_test(late_effects_stay_as_long_as_others_can_go),
         cmocka_unit_test(an_effect_is_not_forgotten_when_it_must_be_merged),
+        cmocka_unit_test(the_doubt_of_a_second_request_is_merged_too),
         cmocka_unit_test(many_attempts_going_back_do_not_touch_the_way_forward),
         cmocka_unit_test(requests_that_never_left_are_merged_too),
     };
