@@ -323,6 +323,26 @@ static void doubt_outlives_the_attempts_that_were_merged(void **state)
     kit_expect(&k, "compensated a:undone");
 }
 
+/* What was sent twice may run until its complete-by, whatever one of the two answered. */
+static void a_dropped_attempt_takes_no_time_from_the_doubt(void **state)
+{
+    (void)state;
+    for (uint32_t resent = 0; resent < 2; resent++)
+        for (int effect = EFFECT_NONE; effect <= EFFECT_HAPPENED; effect++) {
+            struct attempt a[ATTEMPTS_HEAD + 1] = {0};
+            for (uint32_t i = 0; i <= ATTEMPTS_HEAD; i++)
+                a[i] = (struct attempt){.number = i + 1, .outcome = OUTCOME_COMPLETED};
+            a[ATTEMPTS_HEAD].effect = (enum effect)effect;
+            a[ATTEMPTS_HEAD].resent = resent;
+            a[ATTEMPTS_HEAD].complete_by = 700;
+            struct step s = {.attempts = a, .attempt_count = ATTEMPTS_HEAD + 1, .round = 1};
+            int64_t until = step_doubt_until(&s);
+            drop_attempt(&s);
+            CHECK(s.attempt_count == ATTEMPTS_HEAD && s.dropped_count == 1, "dropped");
+            CHECK(step_doubt_until(&s) >= until, "effect %d, sent again %u times", effect, resent);
+        }
+}
+
 static void a_later_completion_settles_merged_doubt(void **state)
 {
     (void)state;
@@ -459,6 +479,7 @@ int main(void)
         cmocka_unit_test(room_is_asked_for_as_long_as_attempts_are_kept),
         cmocka_unit_test(the_first_and_the_last_attempts_are_kept),
         cmocka_unit_test(doubt_outlives_the_attempts_that_were_merged),
+        cmocka_unit_test(a_dropped_attempt_takes_no_time_from_the_doubt),
         cmocka_unit_test(a_later_completion_settles_merged_doubt),
         cmocka_unit_test(doubt_after_an_early_late_effect_is_doubt),
         cmocka_unit_test(late_effects_stay_as_long_as_others_can_go),
