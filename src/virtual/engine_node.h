@@ -63,7 +63,7 @@ struct engine {
     const struct store_ops *inner;
     struct link asked; /* struct asked: what clients have not had an answer to */
     struct link sent;  /* struct sent: results that no agent knows to be received */
-    /* Of several nodes: */
+    /* If there are several nodes: */
     struct map homes;    /* by token: the node that sent that request */
     struct map reported; /* uint64_t by task: the newest revision that was reported */
 };
