@@ -204,6 +204,9 @@ bool scheduler_is_missed(const struct scheduler *s, struct slice agent);
 int64_t scheduler_due_at(const struct scheduler *s);
 /* All parked calls are answered later by so much (may be negative), if nothing happens before. */
 void scheduler_calls_move(struct scheduler *s, int64_t by_ms);
+/* In virtual time, where the store is shared: so much time has passed without any change, and this
+ * node's surveys of it count as made. No job may be at the store. The caller renews the lease. */
+void scheduler_left_out(struct scheduler *s, int64_t by_ms);
 /* The tasks in memory, only to be read. Valid until the next turn. */
 struct tasks;
 const struct tasks *scheduler_tasks(const struct scheduler *s);

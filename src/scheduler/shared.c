@@ -203,6 +203,14 @@ void shared_surveyed(struct scheduler *s, const struct survey *v)
         s->outside.generations(s->outside.arg, &v->own.generations);
 }
 
+void scheduler_left_out(struct scheduler *s, int64_t by_ms)
+{
+    ASSERT(has_lease(s));
+    ASSERT(!s->job);
+    s->survey_at += by_ms;
+    s->lease_until += s->lease_until ? by_ms : 0;
+}
+
 int64_t shared_next(const struct scheduler *s)
 {
     return !has_lease(s) ? 0 : s->seizing ? scheduler_now(s) : s->survey_at;

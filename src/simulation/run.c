@@ -49,6 +49,23 @@ static void keep_struck(struct run *r, const struct fault *f)
     r->after_last = r->point_count;
 }
 
+/* What struck gives the same run again, and with as many nodes, even if no node was struck. */
+static void keep_nodes(struct run *r)
+{
+    const struct draw *d = r->config.draw;
+    const struct fault_list *l = r->config.faults;
+    size_t after_last = r->after_last;
+
+    if (r->source.nodes < 2 || faults_are_of_nodes(&r->struck))
+        return;
+    if (d)
+        keep_struck(r, &d->of_nodes);
+    for (size_t i = 0; l && i < l->count; i++)
+        if (fault_is_of_nodes(l->list[i].kind))
+            keep_struck(r, &l->list[i]);
+    r->after_last = after_last;
+}
+
 /* Longer and shorter than what a workflow was made for. */
 static int64_t draw_length(struct draw *d, enum fault_kind k, int64_t usual_ms)
 {
@@ -74,7 +91,8 @@ static bool draw(struct run *r, const struct fault_point *p, struct fault *ret)
     if (r->struck.count >= d->max || prng_below(&d->prng, 1000000) >= chance)
         return false;
     for (int k = FAULT_NONE + 1; k < FAULT_KINDS; k++)
-        if ((d->kinds & (1U << k) || is_stop) && fault_fits(fault_spec((enum fault_kind)k), p))
+        if ((d->kinds & (1U << k) || is_stop) && !fault_is_of_nodes((enum fault_kind)k)
+            && fault_fits(fault_spec((enum fault_kind)k), p))
             fitting[count++] = (enum fault_kind)k;
     if (count == 0)
         return false;
@@ -89,7 +107,10 @@ static bool strikes(void *arg, const struct fault_point *p, struct fault *ret)
 {
     struct run *r = arg;
     const struct fault_list *known = r->config.faults ? r->config.faults : &r->struck;
-    const struct fault *f = fault_at(known, p);
+    const struct fault_list planned = {r->config.draw ? &r->config.draw->of_nodes : NULL,
+                                       r->source.nodes > 1 && r->config.draw};
+    const struct fault *f = fault_at(&planned, p);
+    f = f ? f : fault_at(known, p);
     bool fits = f && fault_fits(fault_spec(f->kind), p);
 
     r->visits++;
@@ -224,12 +245,15 @@ static void find_broken(struct run *r)
 void run_play(struct run *r, const struct run_config *c)
 {
     *r = (struct run){.config = *c};
-    r->source = (struct fault_source){r, strikes};
+    bool two = c->faults ? faults_are_of_nodes(c->faults)
+                         : c->draw && c->draw->of_nodes.kind != FAULT_NONE;
+    r->source = (struct fault_source){r, two ? 2 : 1, strikes};
     r->watch = (struct trial_watch){r, changed};
     trial_open_among(&r->trial, c->suite, c->test, c->coverage, &r->source);
     r->trial.watch = &r->watch;
     r->trial.timeline.is_off = !c->tells;
     trial_play(&r->trial);
+    keep_nodes(r);
     find_end(r);
     find_broken(r);
     if (r->end.is_end && r->end.state == TASK_COMPENSATED) {

@@ -16,6 +16,9 @@ struct draw {
     uint32_t per_million; /* of the places, so many are struck */
     uint32_t max;         /* not more faults than that */
     unsigned kinds;       /* bits by enum fault_kind: those of this run */
+    /* That of a run with two nodes, which is drawn beforehand, as its number of nodes is fixed.
+     * FAULT_NONE: it has one node. */
+    struct fault of_nodes;
 };
 
 struct run_config {

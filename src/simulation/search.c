@@ -11,6 +11,7 @@ enum {
     RUNS_LEAST = 50,
     VISITS_USUAL = 250000, /* of places, in all runs: a large workflow gets fewer runs */
     FAULTS_DRAWN_MAX = 8,
+    RUNS_PER_TWO_NODES = 20,
     SAMPLES = 40,      /* of an estimate */
     SAMPLED_MAX = 500, /* places: where there are more, half are taken to follow each */
 };
@@ -372,6 +373,21 @@ static uint64_t play_singles(const struct search *s, size_t test)
 
 /* ---- drawn ones ---- */
 
+/* Every so many runs have two nodes, which take longer. One is struck at a transaction: about every
+ * second place is one. */
+static void draw_nodes(struct draw *d, uint64_t points)
+{
+    static const enum fault_kind kinds[] = {FAULT_NODE_KILLED_BEFORE, FAULT_NODE_KILLED_AFTER,
+                                            FAULT_NODE_HANGS};
+    const struct fault_point p = {.place = PLACE_COMMIT,
+                                  .number = 1 + prng_below(&d->prng, (uint32_t)(points / 2 + 2))};
+
+    if (prng_below(&d->prng, RUNS_PER_TWO_NODES) != 0)
+        return;
+    d->of_nodes = fault_make(kinds[prng_below(&d->prng, COUNT_OF(kinds))], &p);
+    d->of_nodes.ms = 500 + prng_below(&d->prng, 60000);
+}
+
 static struct draw draw_of(uint64_t seed, uint64_t test, uint64_t number, uint64_t points)
 {
     static const uint32_t wanted[] = {1, 1, 1, 2, 2, 2, 3, 3, 5, 8};
@@ -383,6 +399,7 @@ static struct draw draw_of(uint64_t seed, uint64_t test, uint64_t number, uint64
     d.per_million = (uint32_t)min_i64((int64_t)(many * 700000 / (points + 1)) + 1, 500000);
     for (int k = FAULT_NONE + 1; k < FAULT_KINDS; k++)
         d.kinds |= prng_chance(&d.prng, 60) ? 1U << k : 0;
+    draw_nodes(&d, points);
     return d;
 }
 

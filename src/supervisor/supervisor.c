@@ -436,6 +436,17 @@ void supervisor_left_out(struct supervisor *sv)
     sv->next_at = now;
 }
 
+void supervisor_surveys_left_out(struct supervisor *sv, int64_t by_ms)
+{
+    ASSERT(sv->phase == PHASE_IDLE);
+    sv->next_at += by_ms;
+    sv->surveyed_at += sv->surveyed_at ? by_ms : 0;
+    sv->scan_at += by_ms;
+    sv->scan_steady += by_ms;
+    sv->lead_until += by_ms;
+    (void)lost_times_scan_succeeds(&sv->times, sv->scan_at, sv->scan_steady);
+}
+
 bool supervisor_wants_lead(struct supervisor *sv)
 {
     sv->survey_steady = sv->outside.steady(sv->outside.arg);

@@ -66,6 +66,10 @@ bool supervisor_is_busy(const struct supervisor *sv);
  * may be under way. */
 void supervisor_left_out(struct supervisor *sv);
 
+/* The same where the store is shared: surveys of so much time, up to now, count as made. The caller
+ * renews the leader's lease. */
+void supervisor_surveys_left_out(struct supervisor *sv, int64_t by_ms);
+
 /* Nothing is begun from now on. */
 void supervisor_stop(struct supervisor *sv);
 

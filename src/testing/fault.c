@@ -37,6 +37,19 @@ const struct fault *fault_at(const struct fault_list *l, const struct fault_poin
     return found;
 }
 
+bool fault_is_of_nodes(enum fault_kind k)
+{
+    return k == FAULT_NODE_KILLED_BEFORE || k == FAULT_NODE_KILLED_AFTER || k == FAULT_NODE_HANGS;
+}
+
+bool faults_are_of_nodes(const struct fault_list *l)
+{
+    for (size_t i = 0; i < l->count; i++)
+        if (fault_is_of_nodes(l->list[i].kind))
+            return true;
+    return false;
+}
+
 /* A service that did what was asked does not refuse the same request later. */
 bool fault_fits(const struct fault_spec *s, const struct fault_point *p)
 {
@@ -126,6 +139,12 @@ void fault_tell(struct buf *b, const struct fault *f)
     else if (f->kind == FAULT_CLOCK_AHEAD || f->kind == FAULT_CLOCK_BACK)
         buf_fmt(b, "the server is killed after it stores transaction %u, and its clock set %s %s",
                 f->number, length.ptr, f->kind == FAULT_CLOCK_AHEAD ? "ahead" : "back");
+    else if (f->kind == FAULT_NODE_HANGS)
+        buf_fmt(b, "the node that stores transaction %u hangs after that, for %s", f->number,
+                length.ptr);
+    else if (fault_is_of_nodes(f->kind))
+        buf_fmt(b, "the node that stores transaction %u is killed %s that, and is down for %s",
+                f->number, f->kind == FAULT_NODE_KILLED_BEFORE ? "before" : "after", length.ptr);
     else if (s->place == PLACE_COMMIT)
         buf_fmt(b, "the server is killed %s it stores transaction %u, and is down for %s",
                 f->kind == FAULT_KILLED_BEFORE ? "before" : "after", f->number, length.ptr);

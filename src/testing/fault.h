@@ -47,6 +47,9 @@ enum fault_class {
     X(KILLED_AFTER, COMMIT, "killed after", TRANSIENT, 2000, false)                   \
     X(CLOCK_AHEAD, COMMIT, "clock ahead", OUTAGE, 7200000, false)                     \
     X(CLOCK_BACK, COMMIT, "clock back", OUTAGE, 172800000, false)                     \
+    X(NODE_KILLED_BEFORE, COMMIT, "node killed before", TRANSIENT, 10000, false)      \
+    X(NODE_KILLED_AFTER, COMMIT, "node killed after", TRANSIENT, 10000, false)        \
+    X(NODE_HANGS, COMMIT, "node hangs", TRANSIENT, 10000, false)                      \
     X(RETRIED, STOP, "retry", HELP, 600000, false)                                    \
     X(SKIPPED, STOP, "skip", HELP, 600000, false)                                     \
     X(UNDONE, STOP, "undo", HELP, 600000, false)                                      \
@@ -100,9 +103,14 @@ struct fault_list {
     size_t count;
 };
 
+/* Whether it strikes one of two nodes: a run that has such a fault has two from its beginning. */
+bool fault_is_of_nodes(enum fault_kind k);
+bool faults_are_of_nodes(const struct fault_list *l); /* any of them */
+
 /* Decides what strikes. False: nothing does. */
 struct fault_source {
     void *arg;
+    unsigned nodes; /* of the server: 1 (or 0), or 2 */
     bool (*strikes)(void *arg, const struct fault_point *p, struct fault *ret);
 };
 

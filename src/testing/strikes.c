@@ -4,6 +4,8 @@
 
 #include "testing/strikes.h"
 
+#include <stdio.h>
+
 #include "base/when.h"
 #include "tasks/ask.h"
 
@@ -31,22 +33,49 @@ bool strikes_from_list(void *arg, const struct fault_point *p, struct fault *ret
 
 /* ---- the server ---- */
 
+enum { NAME_SIZE = 24 };
+
 /* While its clock is set, a server is down for that long. */
 #define CLOCK_DOWN_MS 2000
 
-static void tell_death(struct trial *t, const struct fault *f, const char *when)
+/* "the server", or "node n1" of two. */
+static const char *name_of(const struct trial *t, struct slice node, char ret[NAME_SIZE])
 {
+    (void)snprintf(ret, NAME_SIZE, "node %.*s", SLICE_ARG(node));
+    return t->has_nodes ? ret : "the server";
+}
+
+static bool sets_clock(const struct fault *f)
+{
+    return f->kind == FAULT_CLOCK_AHEAD || f->kind == FAULT_CLOCK_BACK;
+}
+
+static enum engine_fate fate_of(const struct fault *f)
+{
+    if (f->kind == FAULT_NODE_HANGS)
+        return ENGINE_HANGS_AFTER;
+    bool is_before = f->kind == FAULT_KILLED_BEFORE || f->kind == FAULT_NODE_KILLED_BEFORE;
+    return is_before ? ENGINE_DIES_BEFORE : ENGINE_DIES_AFTER;
+}
+
+static void tell_death(struct trial *t, const struct fault *f, struct slice node)
+{
+    char name[NAME_SIZE];
+    const char *who = name_of(t, node, name);
+    const char *when =
+        fate_of(f) == ENGINE_DIES_BEFORE ? "before this is stored" : "after this was stored";
     CLEANUP(buf_fini) struct buf length = {0};
 
     duration_tell(&length, f->ms);
-    if (f->kind == FAULT_CLOCK_AHEAD || f->kind == FAULT_CLOCK_BACK)
-        timeline_add(&t->timeline, trial_now(t), "the server is killed %s, and its clock set %s %s",
+    if (sets_clock(f))
+        timeline_add(&t->timeline, trial_now(t), "%s is killed %s, and its clock set %s %s", who,
                      when, length.ptr, f->kind == FAULT_CLOCK_AHEAD ? "ahead" : "back");
     else
-        timeline_add(&t->timeline, trial_now(t), "the server is killed %s", when);
+        timeline_add(&t->timeline, trial_now(t), "%s %s %s", who,
+                     f->kind == FAULT_NODE_HANGS ? "hangs" : "is killed", when);
 }
 
-enum engine_fate strikes_commit(void *arg, struct engine_outage *ret)
+enum engine_fate strikes_commit(void *arg, struct slice node, struct engine_outage *ret)
 {
     struct trial *t = arg;
     const struct fault_point p = {.place = PLACE_COMMIT, .number = ++t->commits};
@@ -54,23 +83,24 @@ enum engine_fate strikes_commit(void *arg, struct engine_outage *ret)
 
     if (!strikes_at(t, &p, &f))
         return ENGINE_STORES;
-    bool is_before = f.kind == FAULT_KILLED_BEFORE;
-    tell_death(t, &f, is_before ? "before this is stored" : "after this was stored");
-    *ret = (struct engine_outage){.down_ms = CLOCK_DOWN_MS};
-    if (f.kind == FAULT_CLOCK_AHEAD)
-        ret->clock_ms = f.ms;
-    else if (f.kind == FAULT_CLOCK_BACK)
-        ret->clock_ms = -f.ms;
-    else
-        ret->down_ms = f.ms;
-    return is_before ? ENGINE_DIES_BEFORE : ENGINE_DIES_AFTER;
+    tell_death(t, &f, node);
+    *ret = (struct engine_outage){.down_ms = sets_clock(&f) ? CLOCK_DOWN_MS : f.ms};
+    if (sets_clock(&f))
+        ret->clock_ms = f.kind == FAULT_CLOCK_AHEAD ? f.ms : -f.ms;
+    return fate_of(&f);
 }
 
-void strikes_started(void *arg)
+void strikes_lives(void *arg, enum engine_life what, struct slice node)
 {
+    static const char *const words[] = {
+        [ENGINE_STARTS] = "starts again",
+        [ENGINE_WAKES] = "goes on, with what it knew",
+        [ENGINE_TAKES_OVER] = "takes over what the other node had in work",
+    };
     struct trial *t = arg;
+    char name[NAME_SIZE];
 
-    timeline_add(&t->timeline, trial_now(t), "the server starts again");
+    timeline_add(&t->timeline, trial_now(t), "%s %s", name_of(t, node, name), words[what]);
     engine_look(t->engine, TRIAL_ID);
 }
 

@@ -12,8 +12,8 @@ bool strikes_at(struct trial *t, const struct fault_point *p, struct fault *ret)
 bool strikes_from_list(void *arg, const struct fault_point *p, struct fault *ret);
 
 /* For the engine; arg: struct trial. */
-enum engine_fate strikes_commit(void *arg, struct engine_outage *ret);
-void strikes_started(void *arg);
+enum engine_fate strikes_commit(void *arg, struct slice node, struct engine_outage *ret);
+void strikes_lives(void *arg, enum engine_life what, struct slice node);
 
 /* All requests to that agent fail for so long. `agent` lives as long as the trial. */
 void strikes_put_down(struct trial *t, struct slice agent, int64_t ms);

@@ -63,19 +63,23 @@ void trial_open_among(struct trial *t, const struct suite *s, const struct test_
                       struct coverage *coverage, const struct fault_source *faults)
 {
     bool may_fail = faults || test->faults.count > 0;
+    bool two = faults ? faults->nodes > 1 : faults_are_of_nodes(&test->faults);
     const struct engine_config config = {.workflows = (struct registry *)(uintptr_t)&s->workflows,
                                          .now = test->start_at,
+                                         .nodes = two ? 2 : 1,
                                          .arg = t,
                                          .request = player_request,
                                          .stop = on_stop,
                                          .result = player_result,
                                          .changed = observer_changed,
                                          .commits = may_fail ? strikes_commit : NULL,
-                                         .started = strikes_started};
+                                         .lives = strikes_lives};
 
-    *t = (struct trial){.suite = s, .test = test, .coverage = coverage, .faults = faults};
+    *t = (struct trial){
+        .suite = s, .test = test, .coverage = coverage, .faults = faults, .has_nodes = two};
     list_init(&t->jobs);
-    t->own_faults = (struct fault_source){(void *)(uintptr_t)&test->faults, strikes_from_list};
+    t->own_faults =
+        (struct fault_source){(void *)(uintptr_t)&test->faults, two ? 2 : 1, strikes_from_list};
     if (!faults && may_fail)
         t->faults = &t->own_faults;
     t->timeline.arena = &t->arena;
@@ -97,9 +101,12 @@ void trial_close(struct trial *t)
     arena_fini(&t->arena);
 }
 
+/* What a node does that comes back is a part of it. */
 static bool is_over(const struct trial *t)
 {
-    return t->is_refused || (t->ended_at != 0 && t->acts_left == 0 && t->plays_left == 0);
+    return t->is_refused
+           || (t->ended_at != 0 && t->acts_left == 0 && t->plays_left == 0
+               && !engine_awaits_node(t->engine));
 }
 
 /* Until it is over and what follows from that has happened too. */

@@ -56,6 +56,7 @@ struct trial {
     const struct suite *suite;
     const struct test_case *test;
     struct coverage *coverage;         /* NULL: not wanted */
+    bool has_nodes;                    /* several: they are named */
     bool fills_in;                     /* "?" is no problem: update.h */
     const struct fault_source *faults; /* what goes wrong; NULL: nothing does */
     struct fault_source own_faults;    /* that of the test */

@@ -2,7 +2,7 @@
  * background/submission_inbox.c and notices.c do on a server. Nothing but children is submitted by
  * rows here. */
 
-#include "virtual/engine_family.h"
+#include "virtual/engine_node.h"
 
 #include <stdlib.h>
 
@@ -14,13 +14,20 @@ struct child_ask {
     struct ask ask;
     struct child_row child;
     struct intake_item *item;
-    struct engine *engine;
+    struct engine_node *node;
 };
 
 static size_t room(void *arg)
 {
     (void)arg;
     return ASKS_MAX;
+}
+
+/* Such an ask ends with the node. */
+static void ask_inside(struct engine_node *n, struct ask *a)
+{
+    n->is_woken = true;
+    scheduler_ask(n->scheduler, a);
 }
 
 static void parent_answered(struct ask *a)
@@ -41,7 +48,7 @@ static void child_answered(struct ask *a)
     }
     c->asker.answered = parent_answered;
     child_refuse(&c->child, c->item, a->story, c);
-    engine_ask_inside(c->engine, &c->child.told);
+    ask_inside(c->node, &c->child.told);
 }
 
 static int64_t number_of(struct slice text)
@@ -65,7 +72,7 @@ static enum err check_child(struct child_ask *c, struct error *e)
 
 static void read_child(void *arg, struct intake_item *it)
 {
-    struct engine *g = arg;
+    struct engine_node *n = arg;
     const struct submission_row *r = it->row;
     struct child_ask *c = arena_alloc(it->arena, sizeof *c);
     struct error e = {0};
@@ -75,15 +82,15 @@ static void read_child(void *arg, struct intake_item *it)
                             .ask = {.kind = ASK_SUBMIT,
                                     .user = c,
                                     .id = r->id,
-                                    .definition = registry_find(engine_workflows(g), r->workflow,
-                                                                number_of(r->version)),
+                                    .definition = registry_find(n->engine->config.workflows,
+                                                                r->workflow, number_of(r->version)),
                                     .tags = r->tags,
                                     .priority = (int)number_of(r->priority),
                                     .by_id = true,
                                     .submitter = r->submitter,
                                     .content = {.hash = 1}},
                             .item = it,
-                            .engine = g};
+                            .node = n};
     if (!child_read(it, &c->child, &c->ask))
         return;
     c->ask.trace = c->child.origin.trace;
@@ -96,7 +103,7 @@ static void read_child(void *arg, struct intake_item *it)
 
 static void ask_child(void *arg, struct intake_item *it)
 {
-    engine_ask_inside(arg, it->ask);
+    ask_inside(arg, it->ask);
 }
 
 static void children_settled(void *arg, struct intake_item *const *refused, size_t count)
@@ -121,7 +128,7 @@ static void read_notice(void *arg, struct notice_item *it)
 static void ask_notice(void *arg, struct notice_item *it)
 {
     it->ask.user = it;
-    engine_ask_inside(arg, &it->ask);
+    ask_inside(arg, &it->ask);
 }
 
 static void notice_refused(void *arg, const struct notice_item *it)
@@ -133,21 +140,24 @@ static void notice_refused(void *arg, const struct notice_item *it)
 static void failed(void *arg, const struct error *e)
 {
     (void)e;
-    ASSERT(engine_is_dying(arg)); /* the store in memory never fails */
+    const struct engine_node *n = arg;
+    ASSERT(n->is_dying); /* the store in memory never fails */
 }
 
 static int64_t clock_now(void *arg)
 {
-    return engine_clock(arg);
+    const struct engine_node *n = arg;
+
+    return engine_clock(n->engine);
 }
 
-struct intake *family_intake(struct engine *g, struct store_queue *store,
-                             struct registry *workflows)
+struct intake *family_intake(struct engine_node *n)
 {
-    const struct intake_config c = {.store = store,
-                                    .workflows = workflows,
-                                    .clock = {clock_now, g},
-                                    .arg = g,
+    const struct intake_config c = {.store = &n->queue,
+                                    .workflows = n->engine->config.workflows,
+                                    .clock = {clock_now, n},
+                                    .shared = engine_is_several(n->engine),
+                                    .arg = n,
                                     .room = room,
                                     .read = read_child,
                                     .ask = ask_child,
@@ -157,12 +167,13 @@ struct intake *family_intake(struct engine *g, struct store_queue *store,
     return intake_new(&c);
 }
 
-struct notices *family_notices(struct engine *g, struct store_queue *store, struct slice me)
+struct notices *family_notices(struct engine_node *n)
 {
-    const struct notices_config c = {.store = store,
-                                     .clock = {clock_now, g},
-                                     .me = me,
-                                     .arg = g,
+    const struct notices_config c = {.store = &n->queue,
+                                     .clock = {clock_now, n},
+                                     .me = slice_of(n->me),
+                                     .shared = engine_is_several(n->engine),
+                                     .arg = n,
                                      .room = room,
                                      .read = read_notice,
                                      .ask = ask_notice,

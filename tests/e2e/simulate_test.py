@@ -276,6 +276,69 @@ class Case(unittest.TestCase):
         self.assertIn("96 passed, 0 failed", done.stdout)
         self.assertGreater(done.stdout.count("the server starts again"), 40)
 
+    # ---- two nodes ----
+
+    def test_a_node_that_dies_or_hangs_at_any_transaction_changes_no_end(self):
+        tests = ""
+        for number in range(1, 9):
+            for kind in ("node killed before", "node killed after", "node hangs"):
+                for length in ("1s", "10s", "45s"):
+                    tests += (f"  - {{name: {kind} {number} {length}, input: {{n: 2}}, expect: {{state: processed, world: {{stock: "
+                              f"8, money: 10}}, order: [reserve, charge], within: 3m}}, "
+                              f"faults: [{{commit: {number}, is: {kind}, for: {length}}}]}}\n")
+        self.write("nodes.test.yaml", TESTS + tests)
+        done = self.intact("test", "nodes.test.yaml", "--verbose")
+        self.assertIn("73 passed, 0 failed", done.stdout)
+        self.assertNotIn("the server is killed", done.stdout)
+        for line in ("n1 is killed before this is stored", "n1 hangs after this was stored", "n1 starts again",
+                     "n1 goes on, with what it knew", "n2 takes over what the other node had in work"):
+            self.assertGreaterEqual(done.stdout.count(f"node {line}\n"), 4, line)
+        # The lease of a node that is away for 1 s does not expire.
+        told = self.intact("test", "nodes.test.yaml", "--verbose", "--name", "node hangs 3 1s").stdout
+        self.assertNotIn("takes over", told)
+        self.assertRegex(told, r"00:00:03  task processed")
+
+    def test_work_moves_after_the_lease_and_before_the_node_is_back(self):
+        self.write("moves.test.yaml", TESTS + "  - {name: moves, input: {n: 2}, expect: {state: processed}, "
+                   "faults: [{commit: 1, is: node hangs, for: 1h}]}\n")
+        told = self.intact("test", "moves.test.yaml", "--verbose", "--name", "moves").stdout
+        self.assertRegex(told, r"00:00:0[34]  node n2 takes over what the other node had in work\n")
+        self.assertRegex(told, r"00:00:0[56]  task processed\n")
+        self.assertRegex(told, r"01:00:00  node n1 goes on, with what it knew\n")
+
+    def test_a_node_that_is_back_with_stale_memory_sends_no_effect_twice(self):
+        # It hangs before it sends the request, whose attempt ends meanwhile: then it sends that nevertheless.
+        self.write("stale.test.yaml", TESTS + "  - {name: stale, input: {n: 2}, expect: {state: processed, world: {stock: 8, "
+                   "money: 10}, order: [reserve, charge]}, faults: [{commit: 3, is: node hangs, for: 45s}, "
+                   "{commit: 5, is: node hangs, for: 20s}]}\n")
+        told = self.intact("test", "stale.test.yaml", "--verbose", "--name", "stale").stdout
+        self.assertRegex(told, r"node n1 hangs after this was stored\n")
+        self.assertRegex(told, r"node n2 hangs after this was stored\n")
+
+    def test_a_family_with_items_survives_nodes_that_go(self):
+        self.write("family.yaml", FAMILY)
+        self.write("child.yaml", CHILD)
+        tests, expects = "", (("processed", "{taken: 3, labels: 1, money: 5, mails: 0}", ""),
+                              ("compensated", "{taken: 0, labels: 0, money: 0, mails: 1}",
+                               "agents: {bank.charge: {refuse: no}}, "))
+        for state, world, agents in expects:
+            for number in range(1, 25):
+                for kind in ("node killed before", "node killed after", "node hangs"):
+                    tests += (f"  - {{name: {state} {kind} {number}, input: {{lines: [1, 2, 3]}}, {agents}signals: [{{after: "
+                              f"1m, payment: 1}}], faults: [{{commit: {number}, is: {kind}}}], expect: {{state: {state}, "
+                              f"world: {world}}}}}\n")
+        self.write("family.test.yaml", FAMILY_TESTS + tests)
+        done = self.intact("test", "family.test.yaml", "--verbose")
+        self.assertIn("144 passed, 0 failed", done.stdout)
+        self.assertGreater(done.stdout.count("takes over what the other node had in work"), 20)
+
+    def test_a_month_with_two_nodes_takes_no_longer(self):
+        self.write("month.yaml", "intact: 1\nworkflow: month\nsteps: [{name: month, wait: 25d}]\n")
+        self.write("month.test.yaml", "workflow: month.yaml\ntests:\n  - {name: month, faults: [{commit: 1, is: node hangs}], "
+                   "expect: {state: processed}}\n")
+        told = self.intact("test", "month.test.yaml", "--verbose").stdout
+        self.assertRegex(told, r"25d 00:00:0\d(\.\d+)?  task processed")
+
     # ---- all orders ----
 
     def test_all_orders_of_a_tiny_saga(self):
@@ -288,8 +351,8 @@ class Case(unittest.TestCase):
             said = int(done.stderr.split("about ")[1].split(" ")[0])
             self.assertLess(abs(said - found["runs"]), 0.3 * found["runs"] + 1, "the estimate is wrong")
         self.assertEqual(counts[0], 1)
-        # One request, with 11 kinds of which 4 may last, and transactions, with 2 kinds.
-        self.assertEqual((counts[1] - 1 - 15) % 2, 0)
+        # One request, with 11 kinds of which 4 may last, and transactions, with 7 kinds.
+        self.assertEqual((counts[1] - 1 - 15) % 7, 0)
         self.assertGreater(counts[1], 1 + 15)
         self.assertGreater(counts[2], counts[1] * 5)
 
