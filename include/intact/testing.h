@@ -66,7 +66,8 @@ INTACT_API bool intact_testing_agent(struct intact_testing *t, struct intact_age
 
 /* Lets time pass, for so long ("2d", "90m") or until then ("2026-03-01T09:00:00Z"), by all that is
  * due on the way, and returns when what that began is done. Agents at work are waited for, up to
- * ten seconds of real time; then it fails. `regardless`: what is at work now, or waits for an
+ * ten seconds of real time; then it fails. It also fails if all of it takes more than a minute of
+ * real time: advance by less, several times. `regardless`: what is at work now, or waits for an
  * agent, does not matter: for agents that hang or are missing. */
 INTACT_API bool intact_testing_advance(struct intact_testing *t, const char *moment,
                                        bool regardless);

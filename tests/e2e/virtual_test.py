@@ -13,6 +13,7 @@ import tempfile
 import threading
 import time
 import unittest
+import unittest.mock
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "lib", "python"))
@@ -355,6 +356,44 @@ class VirtualTest(unittest.TestCase):
         with concurrent.futures.ThreadPoolExecutor(20) as pool:
             found = list(pool.map(one, range(20)))
         self.assertEqual({end for _, end in found}, {"2026-01-06T09:00:00.000Z"})
+
+    def test_a_handler_that_hangs_does_not_hold_the_test(self):
+        over, began = threading.Event(), threading.Event()
+
+        def go(_request):
+            began.set()
+            over.wait()
+
+        self.addCleanup(over.set)
+        with Server(program=INTACT) as server, unittest.mock.patch("intact_client.testing.END_WITHIN_S", 1.0):
+            server.define(TICK)
+            with self.assertRaisesRegex(RuntimeError, "agent x has not ended after 1 s: a handler hangs"):
+                with server.agent("x", {"go": go}):
+                    server.submit("tick")
+                    self.assertTrue(began.wait(PATIENCE_S))
+            with self.assertRaisesRegex(ValueError, "of the test"):
+                with server.agent("x", {"go": go}):
+                    raise ValueError("of the test")
+
+    def test_a_program_that_says_nothing_is_no_server(self):
+        with tempfile.TemporaryDirectory() as folder, unittest.mock.patch("intact_client.testing.START_WITHIN_S", 1.0):
+            program = os.path.join(folder, "mute")
+            with open(program, "w", encoding="utf-8") as f:
+                f.write("#!/bin/sh\nexec sleep 100\n")
+            os.chmod(program, 0o755)
+            with self.assertRaisesRegex(RuntimeError, "the server did not start: it said nothing in 1 s"):
+                Server(program=program).start()
+
+    def test_a_server_that_was_killed_is_told_at_once(self):
+        with Server(program=INTACT) as server:
+            server.define(TICK)
+            task = server.submit("tick")
+            threading.Timer(0.5, server._process.kill).start()
+            with self.assertRaisesRegex(RuntimeError, "the server has ended with -9"):
+                task.ended(timeout=PATIENCE_S)
+            for call in (server.clock, lambda: server.advance("1h"), lambda: server.submit("tick")):
+                with self.assertRaisesRegex(RuntimeError, "the server has ended with -9"):
+                    call()
 
     def test_the_server_ends_with_its_test(self):
         script = ("import sys, time; sys.path.insert(0, sys.argv[1])\n"

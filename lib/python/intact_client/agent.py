@@ -218,12 +218,15 @@ class Agent:
                 node.retry_at_ms = min(node.retry_at_ms, _clock.now_ms() + 200)
             self._changed.notify_all()
 
-    def join(self) -> bool:
-        """Waits until it has ended. True: everything was delivered."""
+    def join(self, timeout: Optional[float] = None) -> bool:
+        """Waits until it has ended, or for `timeout` seconds. True: it has ended, and everything was delivered."""
         manager = self._manager
         if manager is None:
             return True
+        end = None if timeout is None else _clock.now_ms() + round(timeout * 1000)
         while manager.is_alive():
+            if end is not None and _clock.now_ms() >= end:
+                return False
             manager.join(0.2)  # so that signals are heard
         if self._failure is not None:
             raise self._failure

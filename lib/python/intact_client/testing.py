@@ -26,12 +26,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Union, cast
 from urllib.parse import quote
 
+from . import _http
 from .agent import Agent, Handler
 from .client import ENDED, Client
 from .errors import Busy, Problem, StepError, Unreachable
@@ -43,6 +45,8 @@ Moment = Union[str, datetime.timedelta, datetime.datetime]
 """How far, or until when: "2d", "90m", timedelta(days=2); a datetime with a time zone, or "2026-03-01T09:00:00Z"."""
 
 START_WITHIN_S, END_WITHIN_S = 30.0, 10.0
+EXIT_WITHIN_S = 1.0
+"""How long a process whose connection broke may take to be seen to have ended."""
 FIRST_WAIT_S, WAIT_S = 0.3, 2.0
 UNITS_MS = {"d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
 DURATION = re.compile(r"(\d+)(ms|d|h|m|s)")
@@ -89,6 +93,25 @@ class Ended(Dict[str, Any]):
     def steps(self) -> Dict[str, Dict[str, Any]]:
         """Its steps by their names."""
         return {step["name"]: step for step in self["steps"]}
+
+
+class _Watched(Client):
+    """A client that does not wait for a server that has ended."""
+
+    def __init__(self, server: Server, **options: Any) -> None:
+        super().__init__(server.url, installation="any", **options)
+        self._watched = server
+
+    def _once(self, *call: Any) -> _http.Answer:
+        self._watched.check_alive()
+        return super()._once(*call)
+
+    def _answer(self, *call: Any, **options: Any) -> _http.Answer:
+        try:
+            return super()._answer(*call, **options)
+        except Unreachable:
+            self._watched.check_alive(EXIT_WITHIN_S)
+            raise
 
 
 class Task:
@@ -207,17 +230,27 @@ class Server:
         # Its standard input is a pipe of this process alone: when that ends, so does the server.
         process = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, env=kept)
         self._process = process
-        assert process.stdout is not None
-        line = process.stdout.readline().decode()
-        found = re.fullmatch(r"listening on port (\d+)\n", line)
+        assert process.stdin is not None and process.stdout is not None
+        # It ends the process, and with it the wait for its first line.
+        late = threading.Timer(START_WITHIN_S, process.kill)
+        late.start()
+        try:
+            line = process.stdout.readline().decode("utf-8", "replace")
+            found = re.fullmatch(r"listening on port (\d+)\n", line)
+            if not found:
+                process.wait()
+        finally:
+            late.cancel()
         if not found:
-            process.wait(START_WITHIN_S)
+            process.stdin.close()
+            process.stdout.close()
             story = self._told()
             self._process = None
             self._opened.close()
-            raise RuntimeError(f"the server did not start: {story or line}")
+            mute = f"it said nothing in {START_WITHIN_S:g} s"
+            raise RuntimeError(f"the server did not start: {story or line or mute}")
         self.url = f"http://127.0.0.1:{found[1]}"
-        self.client = self._opened.enter_context(Client(self.url, token="", installation="any"))
+        self.client = self._opened.enter_context(_Watched(self, token=""))
         return self
 
     def close(self) -> None:
@@ -238,6 +271,16 @@ class Server:
             process.kill()
             process.wait()
         process.stdout.close()
+
+    def check_alive(self, within: float = 0.0) -> None:
+        """RuntimeError if its process has ended, or does so within that many seconds; it says how."""
+        if self._process is None:
+            raise RuntimeError("the server is not running")
+        try:
+            code = self._process.wait(within)
+        except subprocess.TimeoutExpired:
+            return
+        raise RuntimeError(f"the server has ended with {code}: {self._told() or 'it said nothing'}")
 
     def _told(self) -> str:
         self._log.seek(0)
@@ -264,7 +307,8 @@ class Server:
     def agent(self, agent: Union[Agent, str], actions: Optional[Mapping[str, Any]] = None,
               undos: Optional[Mapping[str, Any]] = None, *, places: int = 8) -> contextlib.AbstractContextManager[Agent]:
         """Runs an agent for as long as the block lasts. An Agent of your own: its handlers, for this server. A name: an agent
-        with these actions and undos; each is a function of the request, or the output, or a StepError."""
+        with these actions and undos; each is a function of the request, or the output, or a StepError. At the end of the
+        block, handlers at work have ten real seconds; RuntimeError if one is still at work then."""
         if isinstance(agent, Agent):
             running = agent.copy(self.url)
         else:
@@ -295,7 +339,7 @@ class Server:
         """A client that decides approvals as this person, who has these groups."""
         answer = self.client.call("POST", "/v1/tokens", {"name": name, "roles": ["approve", "submit"], "person": name,
                                                          "groups": list(groups)})
-        return self._opened.enter_context(Client(self.url, token=cast(str, answer["token"]), installation="any"))
+        return self._opened.enter_context(_Watched(self, token=cast(str, answer["token"])))
 
     def submit(self, workflow: str, input: Any = None, **more: Any) -> Task:  # pylint: disable=redefined-builtin
         """Submits a task. `more`: as for Client.submit."""
@@ -329,7 +373,7 @@ class Server:
         else:
             body["to"] = moment
         path = "/v1/clock/advance"
-        with Client(self.url, token="", timeout=3600.0, installation="any") as client:
+        with _Watched(self, token="", timeout=3600.0) as client:
             return client.call("POST", path, body, is_repeatable=False)
 
 
@@ -347,8 +391,19 @@ def _handler(what: Any) -> Handler:
 
 @contextlib.contextmanager
 def _run(agent: Agent) -> Iterator[Agent]:
-    with agent:
+    agent.start()
+    failed = True
+    try:
         yield agent
+        failed = False
+    finally:
+        agent.stop()
+        if not agent.join(END_WITHIN_S):
+            told = (f"agent {agent.name} has not ended after {END_WITHIN_S:g} s: "
+                    "a handler hangs, or an answer was not delivered")
+            if not failed:
+                raise RuntimeError(told)
+            print(told, file=sys.stderr)  # what failed in the block is what the test tells
 
 
 class TestCase(unittest.TestCase):
