@@ -708,6 +708,7 @@ static void submit(struct store_queue *q, struct store_job *j)
 void store_begin(bool shared)
 {
     failover_begin();
+    disk_spoil_rows(0);
     inner = memory_store_new();
     inner->shared = shared;
 }

@@ -70,7 +70,10 @@ bool disk_read_fails(struct disk *d, struct error *e);
 extern const struct store_submission_ops disk_submissions_ops;
 extern const struct store_notice_ops disk_notices_ops;
 
-/* disk_items.c */
+/* disk_items.c. For scenes: rows of items less than `below` that are to be undone cannot be
+ * decoded; 0: all can. And how often a node read such rows since then. */
+void disk_spoil_rows(uint32_t below);
+uint32_t disk_spoilt_reads(void);
 extern const struct store_item_ops disk_item_ops;
 
 /* disk_schedules.c */

@@ -25,13 +25,41 @@ static void count_rows(const struct node *n, const struct item_read *r)
     }
 }
 
+static uint32_t spoilt_below, spoilt_reads;
+
+void disk_spoil_rows(uint32_t below)
+{
+    spoilt_below = below;
+    spoilt_reads = 0;
+}
+
+uint32_t disk_spoilt_reads(void)
+{
+    return spoilt_reads;
+}
+
+static void spoil_rows(const struct item_read *r)
+{
+    bool any = false;
+
+    for (size_t i = 0; r->order == ITEMS_TO_UNDO && i < r->count; i++) {
+        if (r->rows[i].number >= spoilt_below)
+            continue;
+        r->rows[i].doc = SLICE("{}");
+        any = true;
+    }
+    spoilt_reads += any;
+}
+
 static enum err items_read(struct store *s, struct item_read *r, struct arena *a, struct error *e)
 {
     if (disk_read_fails(disk_of(s), e))
         return ERR_IO;
     enum err err = inner->ops->items->read(inner, r, a, e);
-    if (err == ERR_OK)
+    if (err == ERR_OK) {
         count_rows(disk_of(s)->node, r);
+        spoil_rows(r);
+    }
     return err;
 }
 

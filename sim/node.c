@@ -319,7 +319,7 @@ static void node_boot(struct node *n)
         .idle = !(nodes.roles[n->name] & NODE_SCHEDULER),
         .live_max = live_max,
         .batch_max = batch_max,
-        .rows_max = 1 + (nodes.boots[n->name] + n->name) % 4, /* lists are short here */
+        .rows_max = nodes.rows_max ? nodes.rows_max : 1 + (nodes.boots[n->name] + n->name) % 4,
         .turn_steps = overruns_turn_steps(n),
         .batch_bytes = batch_max == 4 ? 1000 : 0,
         .key_prefix = SLICE("sim:"),

@@ -85,6 +85,7 @@ struct nodes {
     struct registry registry; /* everything that is or will be stored, for the checkers */
     struct token_key *key;
     int64_t dark_since; /* no node is awake; 0: some are */
+    size_t rows_max;    /* of items in one read: few, as lists are short; 0: each has its own */
     struct lost_period lost[LOST_PERIODS_MAX];
     uint32_t lost_count;
     int64_t troubled_at; /* time of the latest fault of any node */

@@ -311,6 +311,7 @@ static void begin(uint64_t seed, bool loud)
     nodes_begin(shared);
     nodes.names = shared ? scene->nodes : 1;
     nodes.round_trip_max = 0;
+    nodes.rows_max = scene->rows;
     nodes_clocks_are(shared ? between(0, 200) : 0);
     check_nodes_begin();
     bell_begin();

@@ -48,6 +48,7 @@ struct scene {
     uint32_t tasks;          /* 0 means 1 */
     uint32_t places;         /* per worker; 0 means 4 */
     uint32_t absent;         /* bits: services without a worker at the start */
+    uint32_t rows;           /* of items in one read; 0: each node has its own number */
     bool narrow;             /* one task fits in a node's memory */
     bool scattered;          /* results go to any node, not to the one that sent the request */
     bool twins;              /* all workers belong to the first service */

@@ -147,6 +147,17 @@ static bool undos_are_elsewhere(void)
     return item_begun(FEW - 2, DIRECTION_UNDO) && items_elsewhere(the_task(), 0);
 }
 
+/* Those of the next two undos; one more row is known. */
+static void rows_ahead_are_spoilt(void)
+{
+    disk_spoil_rows(FEW - 3);
+}
+
+static bool spoilt_rows_were_read(void)
+{
+    return disk_spoilt_reads() > 0 && undos_wait_for_another_try();
+}
+
 /* Whoever paused it, or the node that has it, does not hold it in memory. */
 static bool is_in_no_memory(void)
 {
@@ -169,6 +180,7 @@ static bool is_paused_and_free(void)
 
 static void is_resumed_elsewhere(void)
 {
+    disk_spoil_rows(0);
     node_suspend(&nodes.list[0], MS_PER_MIN);
     agents_turn_to(1);
     people_want(the_task(), ASK_RESUME, -1, 1);
@@ -518,9 +530,11 @@ const struct scene scenes_of_items[] = {
     {
         .name = "paused_among_undos",
         .sentence =
-            "two undos wait for another try, and rows of others are known: the task is"
-            " paused, and belongs to nobody; it is resumed on another node, which undoes it",
+            "two undos wait for another try, the row of another is known, and one ahead cannot be"
+            " read: the task is paused, and belongs to nobody; it is resumed on another node, which"
+            " undoes it",
         .nodes = 2,
+        .rows = 3,
         .flow = {.step_count = 2,
                  .steps = {{LIST(FEW, 2, UNDO_CALL),
                             .undo_retry = {.attempts = 5, .wait_ms = 20000, .max_wait_ms = 20000}},
@@ -534,8 +548,9 @@ const struct scene scenes_of_items[] = {
                    .direction = DIRECTION_UNDO,
                    .attempt = 1,
                    .act = {SAYS_AGAIN, .takes = 50}}},
-        .beats = {{.what = "two undos are tried again later",
-                   .until = undos_wait_for_another_try,
+        .beats = {{.what = "rows ahead are spoilt", .then = rows_ahead_are_spoilt},
+                  {.what = "they were read, and two undos are tried again later",
+                   .until = spoilt_rows_were_read,
                    .then = wants_pause},
                   {.what = "it is paused, and nobody's",
                    .until = is_paused_and_free,

@@ -70,6 +70,7 @@ static void write_holding(struct buf *b, const struct intact_agent *a)
 static void write_results(struct call *c, size_t result_max, struct link *ready)
 {
     struct buf *b = &c->body;
+    int64_t now = clock_boot_ms();
 
     json_key(b, "results");
     json_open(b, '[');
@@ -78,6 +79,8 @@ static void write_results(struct call *c, size_t result_max, struct link *ready)
         if (c->result_count == result_max || c->result_count == CALL_LIST_MAX
             || b->len > CALL_BODY_SOFT_MAX)
             break;
+        if (r->send_at > now)
+            continue;
         link_remove(l);
         list_push(&c->results, l);
         c->result_count++;

@@ -94,21 +94,31 @@ static bool polls(const struct peer *p)
     return p->allowed == 0 && (p->agent->stopping ? p->working > 0 : waited_for);
 }
 
+/* When the first of its results may be sent. */
+static int64_t results_at(const struct peer *p, int64_t now)
+{
+    int64_t at = INT64_MAX;
+
+    for (struct link *l = p->ready.next; l != &p->ready && at > now; l = l->next)
+        at = min_i64(at, CONTAINER_OF(l, struct intact_request, link)->send_at);
+    return at;
+}
+
 static bool main_is_due(const struct peer *p, int64_t now)
 {
     if (p->main.busy || !p->answered || p->agent->meet_until != 0 || lingers(p, now))
         return false;
-    if (p->allowed > 0 || p->farewell || !list_empty(&p->ready))
+    if (p->allowed > 0 || p->farewell || results_at(p, now) <= now)
         return true;
     return polls(p) && now >= p->poll_at;
 }
 
 /* A call with results is answered once they are durable, so further results wait for it. */
-static bool side_is_due(const struct peer *p)
+static bool side_is_due(const struct peer *p, int64_t now)
 {
     if (p->call_home && p->main.busy && !p->side.busy)
         return true;
-    return p->main.busy && p->main.result_count == 0 && !p->side.busy && !list_empty(&p->ready);
+    return p->main.busy && p->main.result_count == 0 && !p->side.busy && results_at(p, now) <= now;
 }
 
 static void start(struct peer *p, struct call *c, struct call_form *f, int64_t now)
@@ -202,7 +212,7 @@ void peer_tick(struct peer *p, int64_t now)
         return;
     if (main_is_due(p, now))
         start_main(p, now);
-    if (side_is_due(p))
+    if (side_is_due(p, now))
         start_side(p, now);
 }
 
@@ -214,13 +224,15 @@ int64_t peer_wake_at(const struct peer *p, int64_t now)
         at = heartbeats_due_at(&p->agent->outbox->beats, p, p->beat_sent_at);
     if (p->retry_at > now && (p->answered || p->ask_wanted))
         return min_i64(at, p->retry_at);
-    if (ask_is_due(p, now) || main_is_due(p, now) || side_is_due(p)) /* only since the last tick */
+    if (ask_is_due(p, now) || main_is_due(p, now)
+        || side_is_due(p, now)) /* only since the last tick */
         return now;
     if (!p->main.busy && lingers(p, now))
         at = min_i64(at, p->linger_until);
     if (!p->main.busy && p->answered && polls(p))
         at = min_i64(at, p->poll_at);
-    return at;
+    int64_t later = results_at(p, now);
+    return later > now ? min_i64(at, later) : at; /* what is due waits for the answer of a call */
 }
 
 void peer_done(struct peer *p, struct intact_request *r, int64_t now)
@@ -348,6 +360,22 @@ static void read_outcomes(struct peer *p, struct call *c, const struct json *out
     }
 }
 
+/* The server could not read the records of these, which concerns nothing else. */
+static void leave_out(struct peer *p, struct call *c)
+{
+    LIST_FOREACH (l, after, &c->results) {
+        struct intact_request *r = CONTAINER_OF(l, struct intact_request, link);
+        r->left_out++;
+        r->send_at =
+            clock_boot_ms()
+            + backoff(p->agent, peer_timing.retry_ms, peer_timing.retry_max_ms, r->left_out);
+        if (r->left_out == 1 || r->left_out % 64 == 0)
+            agent_log(p->agent, LOG_WARN, "event=result_left_out task=%s step=%s times=%u", r->task,
+                      r->step, r->left_out);
+    }
+    call_return_results(c, &p->ready);
+}
+
 static void read_stops(struct peer *p, const struct json *stops)
 {
     for (const struct json *j = stops ? stops->child : NULL; j; j = j->next) {
@@ -426,11 +454,10 @@ static void read_answer(struct peer *p, struct call *c, const struct json *answe
 
     recovered(p);
     read_outcomes(p, c, json_get(answer, "outcomes"));
-    if (c->result_count > 0) {
-        fail_call(p, c, 200, "the answer has no outcomes of results");
-    } else if (handed_in) {
+    if (c->result_count > 0)
+        leave_out(p, c);
+    else if (handed_in)
         p->result_max = p->result_max > SIZE_MAX / 2 ? SIZE_MAX : p->result_max * 2;
-    }
     const struct json *stop = json_get(answer, "stop");
     read_stops(p, stop);
     size_t fresh = read_requests(p, c, answer);

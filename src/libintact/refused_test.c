@@ -1,6 +1,6 @@
 /* Tests of calls that a server refuses as a whole: a token that was deleted or expired says
  * nothing about the results in the call, which are sent again; what the server cannot read is
- * replaced by an error. */
+ * replaced by an error. And of results for which an answer has no outcome. */
 
 #include "base/test.h"
 
@@ -156,11 +156,96 @@ static void what_the_server_cannot_read_is_replaced_by_an_error(void **state)
     }
 }
 
+/* ---- results whose record the server cannot read ---- */
+
+enum { OTHERS = 20 };
+
+static struct {
+    struct fake fake;
+    unsigned given, others;
+    unsigned left_out; /* calls with the one that has no outcome */
+} l;
+
+static void give_request(struct buf *ret, const char *token)
+{
+    json_open(ret, '{');
+    json_member_text(ret, "token", slice_of(token));
+    buf_str(ret, ",\"task\":\"o\",\"step\":\"s\",\"action\":\"x\",\"direction\":\"forward\","
+                 "\"attempt\":1,\"idempotency_key\":\"o/s\",\"input\":null,"
+                 "\"complete_by\":\"2026-01-31T10:00:00.000Z\",\"time_left_ms\":600000");
+    json_close(ret, '}');
+}
+
+static void take_results(struct slice body, struct buf *ret)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct json *call = NULL;
+    enum err err = json_parse(&a, body, &call, NULL);
+    const struct json *results = err == ERR_OK ? json_get(call, "results") : NULL;
+    bool any = false;
+
+    for (const struct json *j = results ? results->child : NULL; j; j = j->next) {
+        if (slice_is(json_get_text(j, "token"), "left")) {
+            l.left_out++;
+            continue;
+        }
+        l.others++;
+        buf_fmt(ret, "%s{\"token\":\"%.*s\",\"status\":\"accepted\"}", any ? "," : "",
+                SLICE_ARG(json_get_text(j, "token")));
+        any = true;
+    }
+}
+
+/* One request after the other. */
+static int answer_leaving_out(struct fake *f, const char *line, struct slice body, struct buf *ret)
+{
+    char token[20];
+    (void)f;
+
+    if (strncmp(line, "GET", 3) == 0)
+        return 404;
+    buf_str(ret, "{\"outcomes\":[");
+    take_results(body, ret);
+    buf_str(ret, "],\"requests\":[");
+    if (l.given <= OTHERS && l.given == l.others + (l.left_out > 0)) {
+        (void)snprintf(token, sizeof token, "t%u", l.given);
+        give_request(ret, l.given++ == 0 ? "left" : token);
+    }
+    buf_str(ret, "]}");
+    if (l.others == OTHERS)
+        intact_agent_stop();
+    return 200;
+}
+
+/* It is sent again after longer and longer times, and keeps back nothing else. */
+static void a_result_without_an_outcome_keeps_back_no_other(void **state)
+{
+    struct peer_timing usual = peer_timing;
+    char url[40];
+    (void)state;
+
+    peer_timing.retry_ms = peer_timing.retry_max_ms = 600000;
+    l.fake.answer = answer_leaving_out;
+    fake_open(&l.fake);
+    fake_url(&l.fake, url);
+    struct intact_agent *a = intact_agent_new("a");
+    intact_agent_set_server(a, url);
+    intact_agent_set_stop_wait_ms(a, 1);
+    intact_agent_on(a, "x", INTACT_FORWARD, do_it, NULL);
+    CHECK(intact_agent_run(a) == INTACT_AGENT_UNDELIVERED, "one is left");
+    intact_agent_free(a);
+    fake_close(&l.fake);
+    peer_timing = usual;
+    CHECK(l.others == OTHERS && l.left_out == 1, "%u others, %u times", l.others, l.left_out);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(results_outlive_a_token_that_is_refused),
-                                       cmocka_unit_test(
-                                           what_the_server_cannot_read_is_replaced_by_an_error)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(results_outlive_a_token_that_is_refused),
+        cmocka_unit_test(what_the_server_cannot_read_is_replaced_by_an_error),
+        cmocka_unit_test(a_result_without_an_outcome_keeps_back_no_other),
+    };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

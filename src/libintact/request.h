@@ -87,6 +87,8 @@ struct intact_request {
     bool in_work;                     /* not done; used by the driving thread */
     struct buf result;                /* its entry in `results`; empty: none */
     uint32_t refused;                 /* how often a call with this result alone was refused */
+    uint32_t left_out;                /* how often an answer had no outcome for it ... */
+    int64_t send_at;                  /* ... and when it is sent again */
     request_released_fn *on_released; /* may be NULL */
     void *released_arg;
 };
