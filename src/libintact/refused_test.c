@@ -224,7 +224,7 @@ static void a_result_without_an_outcome_keeps_back_no_other(void **state)
     char url[40];
     (void)state;
 
-    peer_timing.retry_ms = peer_timing.retry_max_ms = 600000;
+    peer_timing.retry_ms = peer_timing.retry_max_ms = 60000;
     l.fake.answer = answer_leaving_out;
     fake_open(&l.fake);
     fake_url(&l.fake, url);
