@@ -398,7 +398,7 @@ static void an_effect_is_not_forgotten_when_it_must_be_merged(void **state)
     CHECK(step_has_effect(&k.steps[0]) && !step_in_doubt(&k.steps[0]), "still there");
 }
 
-/* Whoever was asked twice may be at work still, although one of them has answered. */
+/* A second request may be at work still, although the first was answered; also after a merge. */
 static void the_doubt_of_a_second_request_is_merged_too(void **state)
 {
     char script[60];
