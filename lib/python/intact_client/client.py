@@ -11,6 +11,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
 from urllib.parse import quote, urlencode
 
 from . import _clock, _http
+from ._gathering import LINES_MAX, LINES_SIZE_MAX, Gathering, Sender
 from ._installation import Installation
 from .errors import AnotherInstallation, Busy, Problem, Unreachable, WaitTimeout
 from .types import (ApprovalPage, Decided, ItemPage, ReplyTo, SentSignal, SignalToSend, Step, Submission, Submitted, SubmittedLine,
@@ -23,7 +24,6 @@ ENDED = ("processed", "compensated", "error")
 
 WAIT_MAX_S = 30.0  # that one call is parked for; longer waits are several calls
 ITEMS_MAX = 500  # that a page has
-LINES_MAX, LINES_SIZE_MAX = 1000, 2 * 1024 * 1024
 _NOT_GIVEN: Any = object()
 
 
@@ -44,13 +44,15 @@ class Client:
         server of another one does nothing, and no other call is made to it.
     timeout: seconds for each call, repetitions among them. A call that may be repeated (reading, and what has a name or an
         id) is, while no server answers or they answer 503; any other only if it has certainly not begun.
+    gather: calls of `submit` that threads make while another one is under way go as one request: those of a millisecond,
+        or fewer if nothing is under way any more. Each has its own answer or exception. False: each is a request.
 
     Raises Problem if the server says no, Busy if it might say yes later, Unreachable if there is no answer,
     AnotherInstallation if the servers that can be reached belong to another installation, or to two.
     """
 
     def __init__(self, server: Optional[str] = None, *, token: Optional[str] = None, ca: Optional[str] = None,
-                 timeout: float = 30.0, installation: Optional[str] = None) -> None:
+                 timeout: float = 30.0, installation: Optional[str] = None, gather: bool = True) -> None:
         self._installation = Installation(installation)
         self._servers = _http.servers(server)
         self._tls = _http.trust(self._servers, ca)
@@ -59,6 +61,8 @@ class Client:
         self._lock = threading.Lock()
         self._idle: List[Tuple[str, _http.Connection]] = []
         self._current = 0
+        sender = Sender(self._submit_one, self._submit_lines, self._problem_of)
+        self._gathering = Gathering(sender, timeout) if gather else None
 
     @property
     def installation(self) -> str:
@@ -96,7 +100,11 @@ class Client:
         body = {name: value for name, value in told.items() if value is not None}
         if input is not _NOT_GIVEN:
             body["input"] = input
-        return cast(Submitted, self.call("POST", "/v1/tasks", body, is_repeatable=True))
+        line = _encode(body)
+        return self._gathering.submit(workflow, line) if self._gathering else self._submit_one(line)
+
+    def _submit_one(self, line: bytes, end: Optional[float] = None) -> Submitted:
+        return cast(Submitted, self._json(self._answer("POST", "/v1/tasks", line, "application/json", 0.0, True, end=end)))
 
     def submit_many(self, submissions: Iterable[Submission]) -> List[SubmittedLine]:
         """Submits many, in calls of up to a thousand; what became of each, in their order. One that is refused has a
@@ -106,17 +114,23 @@ class Client:
         for submission in submissions:
             line = _encode({**submission, "id": submission.get("id") or str(uuid.uuid4())})
             if batch and (len(batch) >= LINES_MAX or sum(map(len, batch)) + len(line) > LINES_SIZE_MAX):
-                found += self._submit_lines(batch, len(found))
+                found += self._submit_after(batch, len(found))
                 batch = []
             batch.append(line)
-        return found + (self._submit_lines(batch, len(found)) if batch else [])
+        return found + (self._submit_after(batch, len(found)) if batch else [])
 
-    def _submit_lines(self, lines: List[bytes], before: int) -> List[SubmittedLine]:
-        answer = self._answer("POST", "/v1/tasks", b"\n".join(lines), "application/x-ndjson", 0.0, True)
-        found: List[SubmittedLine] = [_http.read_json(line) for line in answer.body.splitlines() if line]
+    def _submit_after(self, lines: List[bytes], before: int) -> List[SubmittedLine]:
+        found = self._submit_lines(lines)
         for line in found:
             line["line"] += before
         return found
+
+    def _submit_lines(self, lines: List[bytes], end: Optional[float] = None) -> List[SubmittedLine]:
+        answer = self._answer("POST", "/v1/tasks", b"\n".join(lines), "application/x-ndjson", 0.0, True, end=end)
+        try:
+            return [_http.read_json(line) for line in answer.body.splitlines() if line]
+        except ValueError as e:
+            raise Unreachable(f"the answer is not JSON: {e}") from e
 
     def get(self, task_id: str) -> Task:
         """The whole record of a task."""
@@ -281,12 +295,14 @@ class Client:
             raise Unreachable(f"the answer is not JSON: {e}") from e
 
     def _answer(self, method: str, path: str, body: Optional[bytes], kind: str, wait: float,
-                is_repeatable: Optional[bool] = None, more: Optional[Dict[str, str]] = None) -> _http.Answer:
-        """2xx; anything else is raised."""
+                is_repeatable: Optional[bool] = None, more: Optional[Dict[str, str]] = None,
+                end: Optional[float] = None) -> _http.Answer:
+        """2xx; anything else is raised. `end`: if it is not `timeout` seconds from now."""
         if is_repeatable is None:
             is_repeatable = method in ("GET", "PUT", "DELETE") or path == "/v1/validate"
         self._installation.meet(self._servers, lambda server: _http.Connection(server, self._tls, {}).whose())
-        end = time.monotonic() + self._timeout + wait
+        if end is None:
+            end = time.monotonic() + self._timeout + wait
         failures = 0
         foreign: Optional[AnotherInstallation] = None
         while True:
@@ -343,15 +359,18 @@ class Client:
                     return connection
         return _http.Connection(server, self._tls, self._headers, self._installation)
 
-    @staticmethod
-    def _problem(answer: _http.Answer) -> Problem:
+    def _problem(self, answer: _http.Answer) -> Problem:
         try:
             body = _http.read_json(answer.body)
         except ValueError:
             body = None
         if not isinstance(body, dict):
             body = {"title": answer.body[:300].decode("utf-8", "replace") or "no problem document"}
+        return self._problem_of(answer.status, body, answer.retry_after())
+
+    @staticmethod
+    def _problem_of(status: int, body: Dict[str, Any], retry_after: float = 0.0) -> Problem:
         # A task that keeps too many signals does so until it goes on, or an operator drops some: nothing to wait for.
-        is_busy = answer.status >= 500 or (answer.status == 429 and not str(body.get("type")).endswith(":too-many-signals"))
+        is_busy = status >= 500 or (status == 429 and not str(body.get("type")).endswith(":too-many-signals"))
         kind = Busy if is_busy else Problem
-        return kind(answer.status, body, answer.retry_after())
+        return kind(status, body, retry_after)
