@@ -71,7 +71,8 @@ HELLO = client_hello()  # once: making one takes the crowd longer than answering
 ARRAY = b"[" + b"0," * 2_000_000 + b"0]"
 ATTEMPT = "A" * 60
 BIG = 3_900_000  # bytes of the input of a large task
-PIECE = 1 << 16  # bytes that one system call of the crowd moves: see crowd_goes_on
+PIECE = 1 << 16  # bytes that one system call of the crowd moves: see crowd_goes_on, as for the next two
+AWAKE_S, NAP_S = 0.0005, 0.00002
 
 CROWDS = [
     Crowd("strangers: no token", None, lambda n: ("GET", "/v1/tasks", b"")),
@@ -275,15 +276,20 @@ class Member:
 def crowd_goes_on(port, token, crowd, count, ready, stop, told):
     # Real crowds are on other machines. So the crowd's own work gets the processor only when nothing else wants it, and is
     # done in short pieces, with a word to the scheduler after each: a kernel that preempts lazily lets others run only then,
-    # or at its next tick, 4 ms later.
+    # or at its next tick, 4 ms later. It also sleeps often: while it and the server's loop wake each other, they take turns on
+    # one processor, and what waits behind them for that one was seen to wait for 20 ms.
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     look = selectors.DefaultSelector()
     members = [Member(port, token, crowd, look, n) for n in range(count)]
     ready.set()
+    awake_since = time.monotonic()
     while not stop.is_set():
         for key, events in look.select(0.05):
             key.data.turn(events)
             os.sched_yield()
+            if time.monotonic() - awake_since > AWAKE_S:
+                time.sleep(NAP_S)
+                awake_since = time.monotonic()
     total = {}
     for m in members:
         for status, n in m.answers.items():
