@@ -11,36 +11,32 @@
 
 enum { STEPS = 3, CONCURRENCY = 3, SLOTS = 2 * CONCURRENCY + 1, MANY = 100, STATES_TRIED = 20 };
 
-#define AN_EACH(step_name, at, undo)          \
-    {                                         \
-        .name = step_name, .kind = KIND_EACH, \
-        .each = {.max_items = MANY,           \
-                 .concurrency = CONCURRENCY,  \
-                 .slots_at = (at),            \
-                 .slot_count = SLOTS},        \
-        .undo_kind = (undo)                   \
+#define NAMED(text)              \
+    {                            \
+        (text), sizeof(text) - 1 \
     }
-#define SLOT_OF(number, step_name, step_kind, undo)                                \
+#define AN_EACH(text, at, undo)                 \
+    {                                           \
+        .name = NAMED(text), .kind = KIND_EACH, \
+        .each = {.max_items = MANY,             \
+                 .concurrency = CONCURRENCY,    \
+                 .slots_at = (at),              \
+                 .slot_count = SLOTS},          \
+        .undo_kind = (undo)                     \
+    }
+#define SLOT_OF(number, text, step_kind, undo)                                     \
     {                                                                              \
-        .name = step_name, .kind = (step_kind),                                    \
+        .name = NAMED(text), .kind = (step_kind),                                  \
         .each = {.max_items = MANY, .concurrency = CONCURRENCY, .step = (number)}, \
         .undo_kind = (undo)                                                        \
     }
-#define PACK_SLOT   SLOT_OF(0, PACK, KIND_CALL, UNDO_CALL)
-#define PARCEL_SLOT SLOT_OF(2, PARCEL, KIND_TASK, UNDO_CHILD)
-#define PACK      \
-    {             \
-        "pack", 4 \
-    }
-#define PARCEL      \
-    {               \
-        "parcel", 6 \
-    }
+#define PACK_SLOT   SLOT_OF(0, "pack", KIND_CALL, UNDO_CALL)
+#define PARCEL_SLOT SLOT_OF(2, "parcel", KIND_TASK, UNDO_CHILD)
 
 static const struct workflow_step steps_items[STEPS + 2 * SLOTS] = {
-    AN_EACH(PACK, STEPS, UNDO_CALL),
+    AN_EACH("pack", STEPS, UNDO_CALL),
     {.name = {"charge", 6}, .undo_kind = UNDO_CALL},
-    AN_EACH(PARCEL, STEPS + SLOTS, UNDO_CHILD),
+    AN_EACH("parcel", STEPS + SLOTS, UNDO_CHILD),
     PACK_SLOT,
     PACK_SLOT,
     PACK_SLOT,
