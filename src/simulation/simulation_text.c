@@ -4,7 +4,7 @@
 #include "base/when.h"
 #include "simulation/simulation.h"
 
-enum { ENDS_TOLD_MAX = 20, LINES_TOLD_MAX = 40 };
+enum { ENDS_TOLD_MAX = 20, LINES_TOLD_MAX = 40, STEPS_TOLD_MAX = 30, ALIKE_TOLD_MAX = 3 };
 
 static void write_place(const struct simulation *v, struct buf *b, uint32_t at)
 {
@@ -99,20 +99,64 @@ static void write_end(struct buf *b, const struct run_end *e)
         buf_str(b, task_state_text(e->state));
 }
 
-/* {"a":"completed"} as "a completed, b undone" */
+static void write_step(struct buf *b, const struct json *step)
+{
+    buf_fmt(b, "%.*s %.*s", SLICE_ARG(step->key), SLICE_ARG(step->text));
+}
+
+static size_t count_alike(const struct json *from, struct slice state)
+{
+    size_t n = 0;
+
+    for (const struct json *m = from; m; m = m->next)
+        n += slice_eq(m->text, state);
+    return n;
+}
+
+/* "1000 steps: 999 completed, s7 failed" */
+static void write_many_steps(struct buf *b, const struct json *steps, size_t count)
+{
+    const char *before = "";
+
+    buf_fmt(b, "%zu steps: ", count);
+    for (const struct json *m = steps; m; m = m->next) {
+        size_t alike = count_alike(steps, m->text);
+        bool is_first = count_alike(m, m->text) == alike;
+        if (alike > ALIKE_TOLD_MAX && !is_first)
+            continue;
+        buf_str(b, before);
+        before = ", ";
+        if (alike > ALIKE_TOLD_MAX)
+            buf_fmt(b, "%zu %.*s", alike, SLICE_ARG(m->text));
+        else
+            write_step(b, m);
+    }
+}
+
+/* {"a":"completed"} as "a completed, b undone"; of many steps only those that differ from the rest
+ * are named. */
 static void write_steps(struct buf *b, struct slice steps)
 {
     CLEANUP(arena_fini) struct arena a = {0};
     struct json *j = NULL;
-    bool any = false;
+    size_t count = 0;
 
     enum err err = json_parse(&a, steps, &j, NULL);
     ASSERT(err == ERR_OK); /* it was written by us */
-    for (const struct json *m = j->child; m; m = m->next) {
-        buf_fmt(b, "%s%.*s %.*s", any ? ", " : "    ", SLICE_ARG(m->key), SLICE_ARG(m->text));
-        any = true;
+    for (const struct json *m = j->child; m; m = m->next)
+        count++;
+    if (count == 0)
+        return;
+    buf_str(b, "    ");
+    if (count > STEPS_TOLD_MAX) {
+        write_many_steps(b, j->child, count);
+    } else {
+        for (const struct json *m = j->child; m; m = m->next) {
+            write_step(b, m);
+            buf_str(b, m->next ? ", " : "");
+        }
     }
-    buf_str(b, any ? "\n" : "");
+    buf_byte(b, '\n');
 }
 
 static void write_reached(const struct simulation *v, struct buf *b, size_t i)

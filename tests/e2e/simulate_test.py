@@ -488,6 +488,14 @@ class Case(unittest.TestCase):
         said = self.refused("large.yaml", "--exhaustive", "--faults", "3")
         self.assertIn("more than --runs-max", said)
 
+    def test_only_some_of_many_steps_are_named(self):
+        steps = "".join(f"  - {{name: s{i}, agent: a, action: b{i}, undo: {{action: c}}}}\n" for i in range(40))
+        self.write("many.yaml", f"intact: 1\nworkflow: many\nsteps:\n{steps}")
+        self.write("many.test.yaml", "workflow: many.yaml\nworld: {}\nagents: {a: {}, a.b20: {refuse: no}}\n"
+                   "tests: [{name: one, expect: {state: compensated}}]\n")
+        told = self.intact("simulate", "many.test.yaml", "--runs", "1").stdout
+        self.assertRegex(told, r"(?m)^ +40 steps: 20 undone, s20 failed, 19 (skipped|waiting)$")
+
     # ---- files and words that are wrong ----
 
     def test_names_that_do_not_exist(self):
