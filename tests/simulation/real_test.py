@@ -21,6 +21,7 @@ import time
 
 OPEN_MAX = 300  # tasks at once
 SCHEDULES_MAX = 500
+DRAWN_PER_TASK = 40
 PATIENCE_S = 300
 RETRY = "complete_by: 1s, retry: {attempts: 3, wait: 20ms, max_wait: 50ms}"
 WORKFLOW = f"""intact: 1
@@ -64,7 +65,8 @@ def intact(folder, *words, statuses=(0,), env=None):
 
 
 def predict(folder, schedules):
-    """The end of each schedule, as `intact test` fills it in, and with all ends that two faults lead to by `intact simulate`."""
+    """The end of each schedule, as `intact test` fills it in, and with these all ends that `intact simulate` finds: of all orders of two
+    faults, and of drawn runs, as kills come on top of the faults of a schedule."""
     with open(folder + "/real.yaml", "w", encoding="utf-8") as file:
         file.write(WORKFLOW)
     asked = {"state": "?", "error": "?", "steps": {s: "?" for s in STEPS}}
@@ -76,9 +78,11 @@ def predict(folder, schedules):
         expected = [read_expected(line) for line in file if "schedule " in line]
     with open(folder + "/real.test.yaml", "w", encoding="utf-8") as file:
         file.write(HEAD + "tests: [{name: real, expect: {state: processed}}]\n")
-    found = json.loads(intact(folder, "simulate", "real.test.yaml", "--json", "--exhaustive", statuses=(0, 1)))
-    ends = {end_of(e["end"]["state"], e["end"]["error"], e["end"]["steps"]) for e in found["ends"]}
-    return expected, ends | set(expected)
+    ends = set(expected)
+    for words in (["--exhaustive"], ["--runs", str(DRAWN_PER_TASK * WORDS.tasks)]):
+        found = json.loads(intact(folder, "simulate", "real.test.yaml", "--json", *words, statuses=(0, 1)))
+        ends |= {end_of(e["end"]["state"], e["end"]["error"], e["end"]["steps"]) for e in found["ends"]}
+    return expected, ends
 
 
 def read_expected(line):
