@@ -565,6 +565,8 @@ static void who_was_checked_still_hears_heartbeats(void **state)
     expect_beat(&s, "before");
     make_token(&node, "newcomer", "\"read\"", NULL, other);
     beat("alive", token, "after");
+    hand_in(&node, "alive", "i-1", token, "\"output\": 1",
+            "accepted"); /* it does not wait for ever */
     expect_beat(&s, "after");
     free(token);
 }
@@ -721,10 +723,12 @@ static void a_crowd_hears_heartbeats_and_the_end_in_small_visits(void **state)
     node_start(&node, SERVER);
 }
 
-/* A crowd that asks for what is not there, for states, and whose tokens are checked. */
+/* A crowd that asks for what is not there, for states, for all changes, and whose tokens are
+ * checked. */
 static void a_crowd_is_answered_in_small_visits(void **state)
 {
     static struct sse crowd[CROWD];
+    static struct sse all[CROWD];
     static struct sse absent[CROWD];
     SSE_EVENT e = {0};
     char token[64];
@@ -737,6 +741,10 @@ static void a_crowd_is_answered_in_small_visits(void **state)
         sse_open(&node, &crowd[i], "/v1/tasks/visits-1/events", NULL);
     for (int i = 0; i < CROWD; i++)
         CHECK(sse_next(&crowd[i], &e), "no event");
+    for (int i = 0; i < CROWD; i++) {
+        sse_open(&node, &all[i], "/v1/events?workflow=visits", NULL);
+        sse_head(&all[i]);
+    }
     make_token(&node, "visitor", "\"read\"", NULL, token); /* all are checked */
     serve_step(&node, "visits", "i-1", "1");
     for (int i = 0; i < CROWD; i++) {
@@ -744,6 +752,8 @@ static void a_crowd_is_answered_in_small_visits(void **state)
             ;
         assert_string_equal(e.name, "end");
         sse_fini(&crowd[i]);
+        CHECK(sse_next(&all[i], &e), "no event of all");
+        sse_fini(&all[i]);
     }
     for (int i = 0; i < CROWD; i++)
         sse_open(&node, &absent[i], "/v1/tasks/absent/events", NULL);
