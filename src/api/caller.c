@@ -45,13 +45,20 @@ static struct slice before_token(struct slice path)
     return token ? (struct slice){path.ptr, (size_t)(token - path.ptr)} : path;
 }
 
-/* A link with which somebody decides is not written down, nor is a token. */
+static bool begins_with(struct slice s, const char *prefix)
+{
+    return s.len > strlen(prefix) && memcmp(s.ptr, prefix, strlen(prefix)) == 0;
+}
+
+/* What lets in whoever has it is not written down: the link of an approval, the URL of a signal,
+ * the token of an attempt, and any token. */
 static struct slice path_told(const struct http_request *r)
 {
-    static const char links[] = "/v1/approvals/";
-
-    if (http_segment_count(r) == 3 && r->path.len > sizeof links
-        && memcmp(r->path.ptr, links, sizeof links - 1) == 0)
+    if (begins_with(r->path, "/v1/signals/"))
+        return SLICE("/v1/signals/...");
+    if (begins_with(r->path, "/v1/attempts/"))
+        return SLICE("/v1/attempts/...");
+    if (begins_with(r->path, "/v1/approvals/") && http_segment_count(r) <= 4)
         return SLICE("/v1/approvals/...");
     return slice_cut(before_token(r->path), PATH_TOLD);
 }

@@ -264,10 +264,11 @@ static int64_t next_pulse_at(const struct events *ev)
 /* Thousands of streams take longer than others may wait: the rest has its turn a little later. */
 static void pulse_some(struct events *ev)
 {
-    uint64_t end_ns = uv_hrtime() + FAIR_SLICE_NS;
+    struct visit v = visit_begin();
 
-    while (next_pulse_at(ev) <= server_steady(NULL) && uv_hrtime() < end_ns) {
+    while (next_pulse_at(ev) <= server_steady(NULL) && visit_goes_on(&v)) {
         struct stream *st = CONTAINER_OF(ev->pulses.next, struct stream, pulse);
+        visit_counts(ev->server);
         wait_for_pulse(st);
         if (st->begun && !ends_with_token(st))
             keep_alive(st);
@@ -278,12 +279,12 @@ static void pulse_some(struct events *ev)
  * before they are written to. */
 static void check_some(struct events *ev)
 {
-    uint64_t end_ns = uv_hrtime() + FAIR_SLICE_NS;
+    struct visit v = visit_begin();
 
-    while (!list_empty(&ev->unchecked) && uv_hrtime() < end_ns && !checks_wait()) {
+    while (!list_empty(&ev->unchecked) && visit_goes_on(&v) && !checks_wait()) {
         struct stream *st = CONTAINER_OF(ev->unchecked.next, struct stream, check);
+        visit_counts(ev->server);
         link_remove(&st->check);
-        link_remove(&st->beat);
         list_push(&ev->checked, &st->check);
         if (st->begun)
             (void)stream_recheck(st);
@@ -313,10 +314,11 @@ static void catch_up(struct events *ev)
  * begun are answered by their watches. */
 static void end_some(struct events *ev)
 {
-    uint64_t end_ns = uv_hrtime() + FAIR_SLICE_NS;
+    struct visit v = visit_begin();
 
-    while (!list_empty(&ev->pulses) && uv_hrtime() < end_ns) {
+    while (!list_empty(&ev->pulses) && visit_goes_on(&v)) {
         struct link *first = ev->pulses.next;
+        visit_counts(ev->server);
         struct stream *st = CONTAINER_OF(first, struct stream, pulse);
         bool begun = st->begun;
         if (begun && !st->of_task)
@@ -340,10 +342,9 @@ static bool has_rest(const struct events *ev)
 static void timer_fired(uv_timer_t *t)
 {
     struct events *ev = t->data;
-
     catch_up(ev);
-    watches_catch_up(ev, uv_hrtime() + FAIR_SLICE_NS);
-    watches_beat(ev, uv_hrtime() + FAIR_SLICE_NS);
+    watches_catch_up(ev);
+    watches_beat(ev);
     check_some(ev);
     if (ev->drained)
         end_some(ev);
@@ -581,15 +582,14 @@ static uint64_t pump_first(struct events *ev, uint64_t now_ns)
 /* Visits streams until all had their turn, or this slice is over. */
 static void pump_some(struct events *ev)
 {
-    uint64_t now_ns = uv_hrtime();
-    uint64_t end_ns = now_ns + FAIR_SLICE_NS;
+    struct visit v = visit_begin();
 
-    while (ev->unvisited > 0 && !list_empty(&ev->all) && now_ns < end_ns) {
+    while (ev->unvisited > 0 && !list_empty(&ev->all) && visit_goes_on(&v)) {
         ev->unvisited--;
-        uint64_t until_ns = pump_first(ev, now_ns);
+        visit_counts(ev->server);
+        uint64_t until_ns = pump_first(ev, uv_hrtime());
         if (until_ns != 0 && until_ns < ev->rest_ns)
             ev->rest_ns = until_ns;
-        now_ns = uv_hrtime();
     }
     if (list_empty(&ev->all))
         ev->unvisited = 0;

@@ -16,6 +16,7 @@
 
 #include <stdlib.h>
 
+#include "api/visit.h"
 #include "base/map.h"
 #include "node/access.h"
 #include "node/exchange.h"
@@ -121,6 +122,8 @@ struct events {
     struct link late;      /* of struct watch: they are read again at `behind_at`, or ... */
     struct link catching;  /* ... in one of the next turns, as that has passed */
     struct link beating;   /* of struct watch: some of their streams wait for a heartbeat */
+    struct visit beats;    /* what heartbeats have in this round (fair.h), however many they are: */
+    uint64_t beats_round;
     struct events_stats stats;
     /* The ring holds events first <= n < next; all changes are counted, sent or not. */
     struct happening *ring;
@@ -165,10 +168,9 @@ static inline bool checks_wait(void)
 }
 
 /* events_task.c */
-void watches_write(uv_idle_t *idle); /* writes more; once in each round */
-/* Until `end_ns` (uv_hrtime): some of `catching` and of `beating`. */
-void watches_catch_up(struct events *ev, uint64_t end_ns);
-void watches_beat(struct events *ev, uint64_t end_ns);
+void watches_write(uv_idle_t *idle);       /* writes more; once in each round */
+void watches_catch_up(struct events *ev);  /* some of `catching` */
+void watches_beat(struct events *ev);      /* some of `beating` */
 void events_go_on_soon(struct events *ev); /* the rest has its turn a little later */
 void watch_left(struct stream *st);        /* it is no more */
 

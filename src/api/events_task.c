@@ -202,24 +202,23 @@ static bool write_event(struct watch *w, const struct definition *d)
     return true;
 }
 
-static bool render(struct watch *w)
+static void render(struct watch *w)
 {
     struct server *sv = w->ev->server;
     const struct definition *d = registry_find(&sv->workflows, w->row.workflow, w->row.version);
 
     if (!d) {
         w->err = error_set(&w->error, ERR_CORRUPT, "its workflow is not known to this program");
-        return false;
+        return;
     }
     if (w->written.len == 0 && !write_event(w, d))
-        return false;
+        return;
     w->text = http_text_new(&w->written);
     w->size = w->text->bytes.len;
     if (!w->workflow.ptr) {
         w->workflow = arena_copy(&w->keys, w->row.workflow);
         w->version = w->row.version;
     }
-    return true;
 }
 
 /* A row is hidden from a client that may not see it, also if it could not be decoded. */
@@ -241,17 +240,14 @@ static void refuse(struct watch *w, struct stream *st)
 
 /* A new stream is answered with the error. The others get the state when it can be read again, or
  * end if there is nothing left to read. */
-static void could_not_read(struct watch *w)
+static void tell_trouble(struct watch *w, struct stream *st)
 {
-    LIST_FOREACH (l, after, &w->streams) {
-        struct stream *st = CONTAINER_OF(l, struct stream, link);
-        if (!st->begun)
-            refuse(w, st);
-        else if (!err_is_transient(w->err))
-            stream_end(st);
-        else
-            written_later(w);
-    }
+    if (!st->begun)
+        refuse(w, st);
+    else if (!err_is_transient(w->err))
+        stream_end(st);
+    else
+        written_later(w);
 }
 
 /* ---- reading ---- */
@@ -297,20 +293,24 @@ static void write_first(struct watch *w)
 
     link_remove(first);
     list_push(&w->streams, first);
-    tell(w, st);
+    visit_counts(w->ev->server);
+    if (w->err != ERR_OK)
+        tell_trouble(w, st);
+    else
+        tell(w, st);
     uint64_t now_ns = uv_hrtime();
     if (account)
         account_worked(w->ev->server, account, now_ns, now_ns - began_ns);
 }
 
 /* True: it was written to all. */
-static bool write_some(struct watch *w, uint64_t end_ns)
+static bool write_some(struct watch *w)
 {
-    while (w->untold > 0 && !list_empty(&w->streams)) {
+    struct visit v = visit_begin();
+
+    while (w->untold > 0 && !list_empty(&w->streams) && visit_goes_on(&v)) {
         w->untold--;
         write_first(w);
-        if (uv_hrtime() >= end_ns)
-            break;
     }
     return w->untold == 0 || list_empty(&w->streams);
 }
@@ -345,14 +345,13 @@ static bool rests(struct watch *w)
 void watches_write(uv_idle_t *idle)
 {
     struct events *ev = idle->data;
-    uint64_t end_ns = uv_hrtime() + FAIR_SLICE_NS;
     struct link *first = list_first(&ev->unwritten);
 
     if (first) {
         struct watch *w = CONTAINER_OF(first, struct watch, link);
         link_remove(first);
         list_push(&ev->unwritten, first);
-        if (!rests(w) && write_some(w, end_ns))
+        if (!rests(w) && write_some(w))
             reading_ends(w);
     }
     if (list_empty(&ev->unwritten))
@@ -371,7 +370,7 @@ static size_t count_streams(const struct watch *w)
 static void begin_writing(struct watch *w)
 {
     w->untold = count_streams(w);
-    if (write_some(w, uv_hrtime() + FAIR_SLICE_NS)) {
+    if (write_some(w)) {
         reading_ends(w);
         return;
     }
@@ -381,10 +380,10 @@ static void begin_writing(struct watch *w)
 
 static void is_read(struct watch *w)
 {
-    bool writes = w->was_read && w->err == ERR_OK && !list_empty(&w->streams) && render(w);
+    bool writes = w->was_read && !list_empty(&w->streams);
 
-    if (w->was_read && w->err != ERR_OK)
-        could_not_read(w);
+    if (writes && w->err == ERR_OK)
+        render(w);
     w->known = w->was_read && w->err == ERR_OK ? w->row.revision : 0;
     if (writes)
         begin_writing(w);
@@ -485,6 +484,7 @@ static void beat_first(struct watch *w)
 {
     struct stream *st = CONTAINER_OF(w->unheard.next, struct stream, beat);
 
+    visit_counts(w->ev->server);
     link_remove(&st->beat);
     list_push(&w->heard, &st->beat);
     if (st->begun && stream_recheck(st) && !stream_is_full(st)
@@ -492,9 +492,14 @@ static void beat_first(struct watch *w)
         st->ev->server->metrics.events_sent++;
 }
 
-void watches_beat(struct events *ev, uint64_t end_ns)
+void watches_beat(struct events *ev)
 {
-    while (!list_empty(&ev->beating) && uv_hrtime() < end_ns) {
+    uint64_t round = fair_round(ev->server->fair);
+
+    if (round != ev->beats_round)
+        ev->beats = visit_begin();
+    ev->beats_round = round;
+    while (!list_empty(&ev->beating) && visit_goes_on(&ev->beats)) {
         struct watch *w = CONTAINER_OF(ev->beating.next, struct watch, beating);
         link_remove(&w->beating);
         list_push(&ev->beating, &w->beating);
@@ -523,7 +528,7 @@ void events_beat(struct server *sv, const struct heartbeat *beat)
     w->beat = http_text_new(&ev->text);
     list_take_all(&w->unheard, &w->heard);
     list_push(&ev->beating, &w->beating);
-    watches_beat(ev, uv_hrtime() + FAIR_SLICE_NS);
+    watches_beat(ev);
     events_go_on_soon(ev);
 }
 
@@ -543,9 +548,11 @@ static bool is_worth_reading(const struct watch *w)
     return list_empty(&w->streams);
 }
 
-void watches_catch_up(struct events *ev, uint64_t end_ns)
+void watches_catch_up(struct events *ev)
 {
-    while (!list_empty(&ev->catching) && uv_hrtime() < end_ns) {
+    struct visit v = visit_begin();
+
+    while (!list_empty(&ev->catching) && visit_goes_on(&v)) {
         struct watch *w = CONTAINER_OF(ev->catching.next, struct watch, late);
         link_remove(&w->late);
         if (!is_worth_reading(w))

@@ -385,7 +385,7 @@ static void change_submit(struct token_change *c, struct server *sv, struct http
 static bool is_taken(struct http_request *r, struct slice name, const char *what)
 {
     static const char *const taken[] = {"open",       "server",        "helper", "amqp",
-                                        "signal-url", "approval-link", "sql"};
+                                        "signal-url", "approval-link", "sql",    "schedule"};
 
     for (size_t i = 0; i < COUNT_OF(taken); i++)
         if (slice_is(name, taken[i])) {

@@ -76,6 +76,11 @@ size_t fair_waiting(const struct fair *f)
     return f->count;
 }
 
+uint64_t fair_round(const struct fair *f)
+{
+    return f->round;
+}
+
 /* ---- whose turn it is ---- */
 
 static void note_call(struct fair *f, const struct fair_share *s, uint64_t now)

@@ -51,6 +51,7 @@ uint64_t fair_rests_until(const struct fair *f, struct fair_share *s, uint64_t n
 
 /* Begins a round: serves those that wait, as far as the slices go. */
 void fair_turn(struct fair *f);
+uint64_t fair_round(const struct fair *f); /* the number of the present one */
 
 size_t fair_waiting(const struct fair *f); /* requests */
 

@@ -1,7 +1,7 @@
 // The console in a real browser, Debian's Chromium: what people see, and what the store says came of their clicks.
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
-import { axeFinds, heading, openPage, PHONE, settled, signIn, startBrowser, until as untilFound } from "./kit.mjs";
+import { axeFinds, axeFindsNothing, heading, openPage, PHONE, settled, signIn, startBrowser, until as untilFound } from "./kit.mjs";
 import { fill, startAgent, startServer } from "./world.mjs";
 
 const { INTACT, WORK } = process.env;
@@ -44,19 +44,7 @@ const open = (t, path, options) => openPage(t, browser, server, people, path, op
 // What signs in once.
 const newCode = async () => (await server.call("POST", "/v1/session/codes")).code;
 
-// What depends on the colours is looked at in both schemes, the rest in one.
-for (const [scheme, rules] of [["light", {}], ["dark", { runOnly: ["color-contrast", "link-in-text-block"] }]]) {
-  test(`axe finds nothing on any page, ${scheme}`, async (t) => {
-    const page = await open(t, "/", { colorScheme: scheme, bypassCSP: true });
-    const front = new URL(page.url()).origin;
-    for (const [path, name] of Object.entries(PAGES)) {
-      await page.goto(front + path);
-      await heading(page, name);
-      await settled(page);
-      assert.deepEqual(await axeFinds(page, null, rules), [], path);
-    }
-  });
-}
+axeFindsNothing("any page", PAGES, (t, options) => open(t, "/", options));
 
 test("dialogs are accessible, too", async (t) => {
   const page = await open(t, "/tasks/payout-3", { bypassCSP: true });

@@ -1,6 +1,7 @@
 // The console in Chromium, opened as a person; what the browser complains of fails the test. And what tests in the browser
 // have in common: servers over one store, the store itself, an agent that is led by hand.
 import assert from "node:assert/strict";
+import test from "node:test";
 import { execFileSync } from "node:child_process";
 import { createRequire } from "node:module";
 import { readFileSync } from "node:fs";
@@ -61,6 +62,23 @@ export async function axeFinds(page, where, rules = {}) {
     const { violations } = await globalThis.axe.run(on, { resultTypes: ["violations"], ...given });
     return violations.map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => `${n.html.slice(0, 200)} ${n.failureSummary}`).join(" ")}`);
   }, [where ?? "html", rules]);
+}
+
+// Tests of all pages, a path and its heading each. What depends on the colours is looked at in both schemes, the rest in
+// one. `open` is openPage with all but the page's options.
+export function axeFindsNothing(what, pages, open) {
+  for (const [scheme, rules] of [["light", {}], ["dark", { runOnly: ["color-contrast", "link-in-text-block"] }]]) {
+    test(`axe finds nothing on ${what}, ${scheme}`, async (t) => {
+      const page = await open(t, { colorScheme: scheme, bypassCSP: true });
+      const front = new URL(page.url()).origin;
+      for (const [path, name] of Object.entries(pages)) {
+        await page.goto(front + path);
+        await heading(page, name);
+        await settled(page);
+        assert.deepEqual(await axeFinds(page, null, rules), [], path);
+      }
+    });
+  }
 }
 
 // Waits until `is` holds for what `read` finds, and returns that.

@@ -2,7 +2,7 @@
 // people see, and what the store says came of their clicks.
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
-import { axeFinds, heading, openPage, PHONE, settled, startBrowser, until } from "./kit.mjs";
+import { axeFindsNothing, heading, openPage, PHONE, settled, startBrowser, until } from "./kit.mjs";
 import { startPlaces } from "./places_world.mjs";
 
 const { INTACT, WORK } = process.env;
@@ -38,18 +38,7 @@ after(async () => {
 
 const MISSING = [/status of 404/]; // the sessions of servers that have none
 
-for (const [scheme, rules] of [["light", {}], ["dark", { runOnly: ["color-contrast", "link-in-text-block"] }]]) {
-  test(`axe finds nothing on these pages, ${scheme}`, async (t) => {
-    const page = await open(t, "/", { colorScheme: scheme, bypassCSP: true, expected: MISSING });
-    const front = new URL(page.url()).origin;
-    for (const [path, name] of Object.entries(PAGES)) {
-      await page.goto(front + path);
-      await heading(page, name);
-      await settled(page);
-      assert.deepEqual(await axeFinds(page, null, rules), [], path);
-    }
-  });
-}
+axeFindsNothing("these pages", PAGES, (t, options) => open(t, "/", { ...options, expected: MISSING }));
 
 test("none of these pages is wider than a phone", async (t) => {
   const page = await open(t, "/", { viewport: PHONE, expected: MISSING });

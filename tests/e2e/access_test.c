@@ -166,6 +166,30 @@ static void who_is_refused_is_logged(void **state)
     CHECK(!node_log_has(&node, "intact_guessed"), "what was tried may be a secret with a typo");
 }
 
+/* A browser, say, that opens an address which is for programs. */
+static void what_lets_in_by_the_path_is_not_written_down(void **state)
+{
+    static const char *const paths[] = {"/v1/signals/", "/v1/attempts/", "/v1/approvals/"};
+    static const char *const ends[] = {"", "/", "?a=b"};
+    const struct node stranger = as(&node, "");
+    char want[80];
+    REPLY r = {0};
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(paths); i++) {
+        for (size_t k = 0; k < COUNT_OF(ends); k++) {
+            char path[80];
+            (void)snprintf(path, sizeof path, "%so-1~x.lets-me-in%s", paths[i], ends[k]);
+            send_as(&stranger, &r, "DELETE", path, NULL, SLICE_NONE);
+            EXPECT(&r, 401);
+        }
+        (void)snprintf(want, sizeof want, "status=401 address=127.0.0.1 method=DELETE path=%s...",
+                       paths[i]);
+        CHECK(node_log_has(&node, want), "%s", want);
+    }
+    CHECK(!node_log_has(&node, "lets-me-in"), "it is in the log");
+}
+
 static void the_file_is_named_to_this_machine_alone(void **state)
 {
     const struct node stranger = as(&node, "");
@@ -247,6 +271,9 @@ static void tokens_that_are_wrong_are_refused(void **state)
         {"{\"name\": \"signal-url\", \"roles\": [\"read\"]}", "bad-token", "\"signal-url\""},
         {"{\"name\": \"approval-link\", \"roles\": [\"read\"]}", "bad-token", "\"approval-link\""},
         {"{\"name\": \"helper\", \"roles\": [\"read\"]}", "bad-token", "\"helper\""},
+        {"{\"name\": \"schedule\", \"roles\": [\"read\"]}", "bad-token", "\"schedule\""},
+        {"{\"name\": \"w\", \"roles\": [\"read\"], \"person\": \"schedule\"}", "bad-token",
+         "\"schedule\""},
         {"{\"name\": \"w\"}", "bad-token", "roles must be"},
         {"{\"name\": \"w\", \"roles\": \"read\"}", "bad-token", "roles must be"},
         {"{\"name\": \"w\", \"roles\": []}", "bad-token", "roles must be"},
@@ -553,6 +580,7 @@ int main(int argc, char **argv)
         ON(a_changed_or_endless_token_is_none),
         ON(foreign_pages_are_refused_before_anything_else),
         ON(who_is_refused_is_logged),
+        ON(what_lets_in_by_the_path_is_not_written_down),
         ON(the_file_is_named_to_this_machine_alone),
         ON(a_challenge_is_answered_with_a_proof),
         ON(tokens_that_are_wrong_are_refused),

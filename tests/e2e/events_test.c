@@ -348,7 +348,6 @@ static void fail_once(int i)
     free(token);
 }
 
-/* It finds the latest state; what came before it was told as one, or not at all. */
 /* It gets so many events a second, and a gap in place of the others as soon as there is room. */
 static void a_reader_for_people_gets_no_more_than_it_wants(void **state)
 {
@@ -381,6 +380,7 @@ static void a_reader_for_people_gets_no_more_than_it_wants(void **state)
     wait_for_listeners("all", 0);
 }
 
+/* It finds the latest state; what came before it was told as one, or not at all. */
 static void a_slow_reader_of_a_task_is_told_the_latest(void **state)
 {
     enum { SIZE = 300000, FAILURES = 60 };
@@ -520,11 +520,63 @@ static void a_crowd_that_may_no_longer_look_is_told_nothing_more(void **state)
     }
 }
 
+/* A heartbeat with that message, and no more. */
+static void beat(const char *agent, const char *token, const char *message)
+{
+    REPLY r = {0};
+    char path[100];
+
+    (void)snprintf(path, sizeof path, "/v1/agents/%s/heartbeats", agent);
+    post(&node, &r, path,
+         "{\"instance\": \"i-1\", \"beats\": [{\"token\": \"%s\", \"message\": \"%s\"}]}", token,
+         message);
+    EXPECT(&r, 200);
+    EXPECT_TEXT(&r, "outcomes.0.status", "accepted");
+}
+
+/* The next event that is no state: it must be that heartbeat. */
+static void expect_beat(struct sse *s, const char *message)
+{
+    SSE_EVENT e = {0};
+
+    do
+        CHECK(sse_next(s, &e), "it has ended");
+    while (strcmp(e.name, "task") == 0);
+    assert_string_equal(e.name, "progress");
+    EXPECT_TEXT(&e.data, "message", message);
+}
+
+/* Whoever signs in or makes a token has all streams checked: they go on as before. */
+static void who_was_checked_still_hears_heartbeats(void **state)
+{
+    SSE s = {0};
+    SSE_EVENT e = {0};
+    REPLY r = {0};
+    char other[64];
+    (void)state;
+
+    (void)define(&node, "alive", "\"steps\": [" STEP("a", "alive") "]");
+    submit(&node, "alive", "alive-1");
+    fetch(&node, &r, "alive", "i-1");
+    char *token = token_in(&r, 0);
+    sse_open(&node, &s, "/v1/tasks/alive-1/events", NULL);
+    CHECK(sse_next(&s, &e), "no event");
+    beat("alive", token, "before");
+    expect_beat(&s, "before");
+    make_token(&node, "newcomer", "\"read\"", NULL, other);
+    beat("alive", token, "after");
+    hand_in(&node, "alive", "i-1", token, "\"output\": 1",
+            "accepted"); /* it does not wait for ever */
+    expect_beat(&s, "after");
+    free(token);
+}
+
 /* In builds with sanitizers nothing is checked but by those who write (checks_wait). */
 static void who_is_not_checked_yet_is_told_nothing_either(void **state)
 {
     SSE all = {0};
     SSE task = {0};
+    SSE beats = {0};
     SSE_EVENT e = {0};
     REPLY r = {0};
     char token[64];
@@ -536,14 +588,23 @@ static void who_is_not_checked_yet_is_told_nothing_either(void **state)
     (void)unsetenv("INTACT_FAULT_UNCHECKED");
     (void)define(&node, "hidden", "\"steps\": [" STEP("a", "hidden") "]");
     submit(&node, "hidden", "hidden-1");
+    (void)define(&node, "quiet", "\"steps\": [" STEP("a", "quiet") "]");
+    submit(&node, "quiet", "quiet-1");
+    fetch(&node, &r, "quiet", "i-1");
+    char *work = token_in(&r, 0);
     make_token(&node, "late", "\"read\"", NULL, token);
     const struct node late = as(&node, token);
     sse_open(&late, &all, "/v1/events", NULL);
     sse_head(&all);
     sse_open(&late, &task, "/v1/tasks/hidden-1/events", NULL);
     CHECK(sse_next(&task, &e), "no event");
+    sse_open(&late, &beats, "/v1/tasks/quiet-1/events", NULL);
+    CHECK(sse_next(&beats, &e), "no event");
     send_as(&node, &r, "DELETE", "/v1/tokens/late", NULL, SLICE_NONE);
     EXPECT(&r, 204);
+    beat("quiet", work, "a secret");
+    CHECK(!sse_next(&beats, &e), "of a heartbeat: %s", e.name);
+    free(work);
     post(&node, &r, "/v1/tasks/hidden-1/cancel", "{\"reason\": \"a test\"}");
     EXPECT(&r, 200);
     CHECK(!sse_next(&all, &e), "of all tasks: %s", e.name);
@@ -605,14 +666,26 @@ static void the_end_of_the_server_ends_the_streams(void **state)
     node_start(&node, SERVER);
 }
 
-/* They are told of heartbeats in slices, and so they end. */
-static void a_crowd_hears_heartbeats_and_the_end(void **state)
+/* So many streams that one visit does not reach all of them, however short the time is. */
+static void start_in_small_visits(void)
+{
+    node_stop(&node);
+    CHECK(setenv("INTACT_FAULT_VISITS", "20", 1) == 0, "setenv");
+    node_start(&node, SERVER);
+    (void)unsetenv("INTACT_FAULT_VISITS");
+}
+
+/* In builds with sanitizers the server counts how many streams it visits in one round of its loop,
+ * and ends at once if these are more than the visits allow (visit_counts). */
+static void a_crowd_hears_heartbeats_and_the_end_in_small_visits(void **state)
 {
     static struct sse crowd[CROWD * 2];
+    CLEANUP(buf_fini) struct buf many = {0};
     SSE_EVENT e = {0};
     REPLY r = {0};
     (void)state;
 
+    start_in_small_visits();
     (void)define(&node, "beats", "\"steps\": [" STEP("a", "beats") "]");
     submit(&node, "beats", "beats-1");
     fetch(&node, &r, "beats", "i-1");
@@ -625,15 +698,21 @@ static void a_crowd_hears_heartbeats_and_the_end(void **state)
         else
             CHECK(sse_next(&crowd[i], &e), "no event");
     }
-    post(&node, &r, "/v1/agents/beats/heartbeats",
-         "{\"instance\": \"i-1\", \"beats\": [{\"token\": \"%s\", \"message\": \"half\"}]}", token);
+    beat("beats", token, "half");
+    for (int i = 0; i < CROWD * 2; i += 2)
+        expect_beat(&crowd[i], "half");
+
+    /* Many of them in one call have one visit; whoever did not hear the others hears the last. */
+    buf_str(&many, "{\"instance\": \"i-1\", \"beats\": [");
+    for (int i = 0; i < 100; i++)
+        buf_fmt(&many, "{\"token\": \"%s\", \"message\": \"many\"}, ", token);
+    buf_fmt(&many, "{\"token\": \"%s\", \"message\": \"last\"}]}", token);
+    post(&node, &r, "/v1/agents/beats/heartbeats", "%s", many.ptr);
     EXPECT(&r, 200);
-    for (int i = 0; i < CROWD * 2; i += 2) {
+    for (int i = 0; i < CROWD * 2; i += 2)
         do
             CHECK(sse_next(&crowd[i], &e), "stream %d has ended", i);
-        while (strcmp(e.name, "progress") != 0);
-        EXPECT_TEXT(&e.data, "message", "half");
-    }
+        while (strcmp(e.name, "progress") != 0 || strcmp(text_at(&e.data, "message"), "last") != 0);
     free(token);
     node_stop(&node);
     for (int i = 0; i < CROWD * 2; i++) {
@@ -641,6 +720,49 @@ static void a_crowd_hears_heartbeats_and_the_end(void **state)
             assert_string_equal(e.name, "task");
         sse_fini(&crowd[i]);
     }
+    node_start(&node, SERVER);
+}
+
+/* A crowd that asks for what is not there, for states, for all changes, and whose tokens are
+ * checked. */
+static void a_crowd_is_answered_in_small_visits(void **state)
+{
+    static struct sse crowd[CROWD];
+    static struct sse all[CROWD];
+    static struct sse absent[CROWD];
+    SSE_EVENT e = {0};
+    char token[64];
+    (void)state;
+
+    start_in_small_visits();
+    (void)define(&node, "visits", "\"steps\": [" STEP("a", "visits") "]");
+    submit(&node, "visits", "visits-1");
+    for (int i = 0; i < CROWD; i++)
+        sse_open(&node, &crowd[i], "/v1/tasks/visits-1/events", NULL);
+    for (int i = 0; i < CROWD; i++)
+        CHECK(sse_next(&crowd[i], &e), "no event");
+    for (int i = 0; i < CROWD; i++) {
+        sse_open(&node, &all[i], "/v1/events?workflow=visits", NULL);
+        sse_head(&all[i]);
+    }
+    make_token(&node, "visitor", "\"read\"", NULL, token); /* all are checked */
+    serve_step(&node, "visits", "i-1", "1");
+    for (int i = 0; i < CROWD; i++) {
+        while (sse_next(&crowd[i], &e))
+            ;
+        assert_string_equal(e.name, "end");
+        sse_fini(&crowd[i]);
+        CHECK(sse_next(&all[i], &e), "no event of all");
+        sse_fini(&all[i]);
+    }
+    for (int i = 0; i < CROWD; i++)
+        sse_open(&node, &absent[i], "/v1/tasks/absent/events", NULL);
+    for (int i = 0; i < CROWD; i++) {
+        sse_head(&absent[i]);
+        assert_int_equal(absent[i].status, 404);
+        sse_fini(&absent[i]);
+    }
+    node_stop(&node);
     node_start(&node, SERVER);
 }
 
@@ -662,9 +784,11 @@ int main(int argc, char **argv)
         cmocka_unit_test(who_goes_while_the_task_is_being_read_is_forgotten),
         cmocka_unit_test(who_may_no_longer_look_is_told_nothing_more),
         cmocka_unit_test(a_crowd_that_may_no_longer_look_is_told_nothing_more),
+        cmocka_unit_test(who_was_checked_still_hears_heartbeats),
         cmocka_unit_test(who_is_not_checked_yet_is_told_nothing_either),
         cmocka_unit_test(a_crowd_is_told_everything_in_its_order),
-        cmocka_unit_test(a_crowd_hears_heartbeats_and_the_end),
+        cmocka_unit_test(a_crowd_hears_heartbeats_and_the_end_in_small_visits),
+        cmocka_unit_test(a_crowd_is_answered_in_small_visits),
         cmocka_unit_test(the_end_of_the_server_ends_the_streams),
     };
     return cmocka_run_group_tests(tests, start, node_end);

@@ -408,6 +408,71 @@ static void a_role_that_only_submits_learns_nothing_of_other_tasks(void **state)
     PQfinish(conn);
 }
 
+/* All that a role may do in a schema: "submit INSERT" and the like. Functions of triggers cannot
+ * be called. */
+static char *rights_of(const char *role, const char *schema)
+{
+    char query[2000];
+
+    (void)snprintf(
+        query, sizeof query,
+        "SELECT coalesce(string_agg(r.text, ', ' ORDER BY r.text), '') FROM ("
+        "SELECT c.relname || ' ' || p.name AS text FROM pg_class AS c, "
+        "unnest('{SELECT,INSERT,UPDATE,DELETE,TRUNCATE,REFERENCES,TRIGGER}'::text[]) AS p(name) "
+        "WHERE c.relnamespace = '%s'::regnamespace AND c.relkind IN ('r', 'v', 'm', 'p') "
+        "AND has_table_privilege('%s', c.oid, p.name) UNION ALL "
+        "SELECT c.relname || '.' || a.attname FROM pg_class AS c JOIN pg_attribute AS a "
+        "ON a.attrelid = c.oid AND a.attacl IS NOT NULL WHERE c.relnamespace = '%s'::regnamespace "
+        "UNION ALL SELECT c.relname || ' sequence' FROM pg_class AS c "
+        "WHERE c.relnamespace = '%s'::regnamespace AND "
+        "CASE c.relkind WHEN 'S' THEN has_sequence_privilege('%s', c.oid, 'USAGE, SELECT, UPDATE') "
+        "END UNION ALL "
+        "SELECT p.proname || '()' FROM pg_proc AS p WHERE p.pronamespace = '%s'::regnamespace "
+        "AND p.prorettype <> 'trigger'::regtype AND has_function_privilege('%s', p.oid, 'EXECUTE') "
+        "UNION ALL SELECT 'CREATE' WHERE has_schema_privilege('%s', '%s', 'CREATE')) AS r",
+        schema, role, schema, schema, role, schema, role, role, schema);
+    return ask(query);
+}
+
+/* Whatever is added to the schema is for nobody but its owner. */
+static void a_role_that_only_submits_may_do_nothing_else(void **state)
+{
+    static const char *const attempts[] = {
+        "SELECT * FROM intact_narrow.submit",
+        "UPDATE intact_narrow.submit SET workflow = 'x'",
+        "DELETE FROM intact_narrow.submit",
+        "INSERT INTO intact_narrow.submission (id, workflow, submitted_at) VALUES ('a', 'b', 1)",
+        "INSERT INTO intact_narrow.signal (task, name) VALUES ('a', 'b')",
+        "SELECT intact_narrow.submission_add('w', 1, 'a', '{}', 5, NULL, NULL, NULL, 'record')",
+        "SELECT text FROM intact_narrow.workflow",
+        "SELECT hash FROM intact_narrow.token",
+        "UPDATE intact_narrow.token SET roles = '[\"admin\"]'",
+        "DELETE FROM intact_narrow.audit",
+        "CREATE TABLE intact_narrow.mine (n int)",
+    };
+    char conninfo[160];
+    (void)state;
+
+    opens_as("intact", "intact_narrow");
+    sql("CREATE ROLE narrow LOGIN; GRANT USAGE ON SCHEMA intact_narrow TO narrow");
+    char *rights = rights_of("narrow", "intact_narrow");
+    CHECK(strcmp(rights, "") == 0, "nothing was granted: %s", rights);
+    free(rights);
+    sql("GRANT INSERT ON intact_narrow.submit TO narrow; "
+        "GRANT EXECUTE ON FUNCTION intact_narrow.submit TO narrow");
+    rights = rights_of("narrow", "intact_narrow");
+    CHECK(strcmp(rights, "submit INSERT, submit()") == 0, "%s", rights);
+    free(rights);
+    (void)snprintf(conninfo, sizeof conninfo, "host=%s user=narrow dbname=postgres", cluster_dir());
+    PGconn *conn = PQconnectdb(conninfo);
+    for (size_t i = 0; i < COUNT_OF(attempts); i++)
+        free(refusal(conn, "42501", attempts[i]));
+    PGresult *r = PQexec(conn, "INSERT INTO intact_narrow.submit (workflow) VALUES ('any')");
+    CHECK(PQresultStatus(r) == PGRES_COMMAND_OK, "%s", PQresultErrorMessage(r));
+    PQclear(r);
+    PQfinish(conn);
+}
+
 /* ---- what is not durable ---- */
 
 /* What is logged while a store is opened. */
@@ -581,6 +646,7 @@ int main(void)
         cmocka_unit_test(a_newer_schema_is_refused_and_left_alone),
         cmocka_unit_test(a_role_without_rights_is_told_what_to_do),
         cmocka_unit_test(a_role_that_only_submits_learns_nothing_of_other_tasks),
+        cmocka_unit_test(a_role_that_only_submits_may_do_nothing_else),
         cmocka_unit_test(what_is_not_durable_is_said),
         cmocka_unit_test(a_standby_that_is_not_synchronous_is_said),
         cmocka_unit_test(changes_ask_to_be_durable),
