@@ -295,6 +295,28 @@ static void a_pause_moves_a_not_before_that_is_ahead(void **state)
     }
 }
 
+/* What a service has asked for passes while the task goes on: whole, if it did so in a pause. */
+static void a_wait_that_begins_in_a_pause_follows_it(void **state)
+{
+    (void)state;
+    for (int spared = 0; spared < 2; spared++) {
+        const struct event fails = {.kind = EVENT_RESULT,
+                                    .attempt = 1,
+                                    .failed = true,
+                                    .retryable = true,
+                                    .spared = spared,
+                                    .retry_after_ms = 7000,
+                                    .error = {SLICE("away"), SLICE("later")}};
+        kit_make(&k, spared ? "in an outage" : "a failure", "a3");
+        kit_play(&k, "claim, start a, wait 1s, pause, wait 10s");
+        assert_int_equal(kit_event(&k, &fails), ANSWER_ACCEPTED);
+        assert_int_equal(k.t.steps[0].failure_count, !spared);
+        kit_play(&k, "wait 20s, resume");
+        CHECK(k.steps[0].wait_until == k.now + 7000, "%s: %" PRId64 " ms are left",
+              spared ? "in an outage" : "a failure", k.steps[0].wait_until - k.now);
+    }
+}
+
 static void an_attempt_keeps_its_complete_by(void **state)
 {
     (void)state;
@@ -421,6 +443,7 @@ int main(void)
         cmocka_unit_test(the_operator_starts_anew),
         cmocka_unit_test(clocks_move_by_the_length_of_a_pause),
         cmocka_unit_test(a_pause_moves_a_not_before_that_is_ahead),
+        cmocka_unit_test(a_wait_that_begins_in_a_pause_follows_it),
         cmocka_unit_test(an_attempt_keeps_its_complete_by),
         cmocka_unit_test(one_key_stands_for_one_request),
         cmocka_unit_test(resolving_rewrites_nothing),

@@ -215,6 +215,7 @@ static void an_application_that_writes_all_the_time_does_not_keep_it_from_ending
         int rc = sqlite3_exec(app, "INSERT INTO app VALUES (1)", NULL, NULL, NULL);
         CHECK(rc == SQLITE_OK || rc == SQLITE_BUSY, "%s", sqlite3_errmsg(app));
         waited += rc == SQLITE_BUSY;
+        CHECK(waited > 0 || steps < 100, "it begins anew each time, and never holds them");
         rewrite(w, "before1", (size_t)(1000 + steps)); /* the server itself goes on */
         step_once(w, &b);
     }

@@ -380,6 +380,42 @@ static void a_reader_for_people_gets_no_more_than_it_wants(void **state)
     wait_for_listeners("all", 0);
 }
 
+/* Whoever comes back with the id of a quiet moment would never hear of what was left out before it.
+ * Readers that begin at different parts of a second, since a gap is told at its end. */
+static void no_id_is_ahead_of_what_was_told(void **state)
+{
+    enum { READERS = 5, APART_MS = 170, PAUSE_MS = 50 };
+    struct sse readers[READERS] = {0};
+    SSE_EVENT e = {0};
+    char told[READERS][64] = {0};
+    (void)state;
+
+    (void)define(&node, "rush", "\"steps\": [" STEP("a", "nobody") "]");
+    for (int i = 0; i < READERS; i++) {
+        sse_open(&node, &readers[i], "/v1/events?per_second=1", NULL);
+        sse_head(&readers[i]);
+        sleep_ms(APART_MS);
+    }
+    for (int n = 0, quiet = 0; quiet < READERS; n++) {
+        submit_many("rush", n, 1);
+        sleep_ms(PAUSE_MS);
+        for (int i = 0; i < READERS; i++) {
+            if (sse_waits(&readers[i], 0))
+                continue;
+            CHECK(sse_next(&readers[i], &e), "reader %d was cut off", i);
+            if (*told[i] && *readers[i].lone)
+                assert_string_equal(readers[i].lone, told[i]);
+            (void)snprintf(told[i], sizeof told[i], "%s", e.id);
+        }
+        quiet = 0;
+        for (int i = 0; i < READERS; i++)
+            quiet += readers[i].comments > 0;
+    }
+    for (int i = 0; i < READERS; i++)
+        sse_fini(&readers[i]);
+    wait_for_listeners("all", 0);
+}
+
 /* It finds the latest state; what came before it was told as one, or not at all. */
 static void a_slow_reader_of_a_task_is_told_the_latest(void **state)
 {
@@ -779,6 +815,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(nothing_that_happens_between_two_connections_is_lost),
         cmocka_unit_test(a_slow_reader_of_all_changes_is_told_of_a_gap),
         cmocka_unit_test(a_reader_for_people_gets_no_more_than_it_wants),
+        cmocka_unit_test(no_id_is_ahead_of_what_was_told),
         cmocka_unit_test(a_slow_reader_of_a_task_is_told_the_latest),
         cmocka_unit_test(a_thousand_listeners_are_all_told),
         cmocka_unit_test(who_goes_while_the_task_is_being_read_is_forgotten),

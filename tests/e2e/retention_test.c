@@ -104,6 +104,18 @@ static void multiply(const char *id, int count)
     execute(text);
 }
 
+/* While the server stands still: those whose ids begin so are children of that task. */
+static void make_children(const char *prefix, const char *parent)
+{
+    char text[400];
+
+    (void)snprintf(text, sizeof text,
+                   "UPDATE task SET parent = '%s', root = '%s', doc = json_set(doc, '$.parent', "
+                   "json('{\"step\":\"a\",\"number\":1}')) WHERE id LIKE '%s%%'",
+                   parent, parent, prefix);
+    execute(text);
+}
+
 static int status_of(const char *id)
 {
     REPLY r = {0};
@@ -156,9 +168,12 @@ static void each_rule_lets_go_what_is_its_own(void **state)
 
     start_plain();
     process("order", "order-old");
+    process("order", "child"); /* goes with another task; not one of the newest four */
     process("other", "other-old");
     node_stop(&node);
     multiply("order-old", 9);
+    multiply("child", 9);
+    make_children("child", "other-old");
     let_time_pass();
     configure("retention:\n"
               "  - {workflow: order, states: [processed], keep: 30d, keep_last: 4}\n"
@@ -167,9 +182,12 @@ static void each_rule_lets_go_what_is_its_own(void **state)
     start_configured();
     submit(&node, "other", "newest");
     wait_until_gone("order-old-5");
-    wait_for_log("event=tasks_deleted tasks=6 by=server archived=0");
-    CHECK(sql_int(&node, "SELECT count(*) FROM task WHERE workflow = 'order'") == 4, "the newest");
+    wait_for_log("event=tasks_deleted ");
+    CHECK(sql_int(&node, "SELECT count(*) FROM task WHERE id LIKE 'order-old%'") == 4,
+          "the newest");
+    CHECK(sql_int(&node, "SELECT count(*) FROM task WHERE parent = 'other-old'") == 10, "children");
     CHECK(status_of("order-old-9") == 200 && status_of("order-old-6") == 200, "of them");
+    wait_for_log("event=tasks_deleted tasks=6 by=server archived=0");
     CHECK(status_of("other-old") == 200, "for ever");
     node_stop(&node);
 }
@@ -448,8 +466,7 @@ static void a_family_goes_with_its_root(void **state)
     node_stop(&node);
     multiply("c", 1200);
     let_time_pass();
-    execute("UPDATE task SET parent = 'r', root = 'r', doc = json_set(doc, '$.parent', "
-            "json('{\"step\":\"a\",\"number\":1}')) WHERE id LIKE 'c-%'");
+    make_children("c-", "r");
     configure_archived("retention: [{workflow: order, keep: 30d}]\n");
     start_configured();
     submit(&node, "other", "newest");

@@ -104,6 +104,7 @@ static void read_line(struct sse *s, struct sse_event *e, struct slice line)
     } else {
         CHECK(line.ptr[0] == ':' || memcmp(line.ptr, "retry: ", 7) == 0, "what is this: %.*s",
               SLICE_ARG(line));
+        s->comments += line.ptr[0] == ':';
     }
 }
 
@@ -118,6 +119,8 @@ static void read_block(struct sse *s, struct sse_event *ret, size_t end)
             read_line(s, ret, (struct slice){from, len});
         s->at += len + 1;
     }
+    if (!*ret->name && *ret->id)
+        (void)snprintf(s->lone, sizeof s->lone, "%s", ret->id);
     if (ret->data.raw)
         CHECK(json_parse(&ret->data.arena, ret->data.body, &ret->data.json, NULL) == ERR_OK,
               "not JSON: %.*s", SLICE_ARG(ret->data.body));
@@ -143,6 +146,7 @@ static void forget_read(struct sse *s)
 
 bool sse_next(struct sse *s, struct sse_event *ret)
 {
+    s->lone[0] = 0;
     if (!s->status)
         sse_head(s);
     for (;;) {

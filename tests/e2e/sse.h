@@ -12,6 +12,8 @@ struct sse {
     size_t at;     /* bytes of `in` already returned */
     bool ended;    /* the stream has ended */
     char id[64];   /* the latest one */
+    char lone[64]; /* the latest that came without an event since the last one; "": none did */
+    int comments;  /* so many lines have come */
 };
 
 struct sse_event {

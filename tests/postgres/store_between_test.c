@@ -117,6 +117,28 @@ static void a_claim_takes_nothing_that_changed_under_its_hands(void **state)
     }
 }
 
+/* The next one to take a lock is being changed, and waits for it afterwards as before. No other
+ * change tells that the lock is to be looked at again. */
+static void a_lock_is_looked_at_again_for_whom_somebody_changes(void **state)
+{
+    struct gate *g = *state;
+    struct task_row row = a_row("queued");
+    struct claim claim = {.kind = CLAIM_LOCK, .locked_by = SLICE("n1/9"), .now = 50, .limit = 5};
+    struct batch b = {.claims = &claim, .claim_count = 1};
+
+    row.lock = SLICE("w/k");
+    row.lock_max = 1;
+    row.waiting_for = SLICE(WAITING_LOCK "w/k");
+    must_put(g, (struct change){.kind = CHANGE_INSERT, .row = row});
+    gate_do(g, "BEGIN; SELECT * FROM task FOR UPDATE");
+    CHECK(commit(g->first, &b, &g->a, &g->e) == ERR_OK, "%s", g->e.text);
+    CHECK(claim.row_count == 0, "it is being changed");
+    gate_do(g, "ROLLBACK");
+    CHECK(commit(g->first, &b, &g->a, &g->e) == ERR_OK, "%s", g->e.text);
+    CHECK(claim.row_count == 1 && claim.rows[0].lock_since == 50, "%zu take the lock",
+          claim.row_count);
+}
+
 /* ---- a change against a change ---- */
 
 static const struct audit done_by_ann = {.at = 7, .actor = {"ann", 3}, .verb = {"retry", 5}};
@@ -720,6 +742,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         AT_GATE(a_claim_takes_nothing_that_changed_under_its_hands),
+        AT_GATE(a_lock_is_looked_at_again_for_whom_somebody_changes),
         AT_GATE(a_change_that_comes_too_late_leaves_nothing),
         AT_GATE(of_two_insertions_one_is_done),
         AT_GATE(what_is_fenced_waits_for_whoever_takes_the_lease),
