@@ -39,6 +39,12 @@ static void check_told_of_undo(const struct subject *t, uint32_t step)
                  "what is told to be undone is undone");
 }
 
+/* An operator said that it did not take effect, without a look, so all before it may be undone. */
+static bool is_denied(struct subject *t, uint32_t unit)
+{
+    return unit_is_item(unit) && life_of(t, unit)->rash;
+}
+
 /* Before a forward effect: its step is on record, its predecessors are done and not undone. */
 void check_effect(struct subject *t, uint32_t unit)
 {
@@ -50,7 +56,7 @@ void check_effect(struct subject *t, uint32_t unit)
     must(t, unit, !ledger_of(t, unit)->undo_said, "nothing takes effect after its undo");
     if (f->on_undo)
         check_told_of_undo(t, step);
-    if (f->undo == UNDO_NONE || seen_undone_by_hand(seen_unit(t, unit)))
+    if (f->undo == UNDO_NONE || seen_undone_by_hand(seen_unit(t, unit)) || is_denied(t, unit))
         return; /* nothing depends on it any more */
     uint32_t past = seen_past(t->flow, &t->seen, step);
     for (uint32_t p = 0; p < t->flow->step_count; p++) {

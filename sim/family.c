@@ -144,6 +144,7 @@ void family_draw(struct flow *flows, uint32_t number)
     }
     if (flows_item_children())
         draw_item_children(flows, number);
+    flow_fit_undo(f);
 }
 
 static void put_own_input(struct buf *b, bool bad)

@@ -48,15 +48,21 @@ static int64_t waits_of(const struct flow_retry *r)
     return sum;
 }
 
-static void fit_deadlines(struct flow *f)
+void flow_fit_undo(struct flow *f)
 {
     for (uint32_t i = 0; i < f->step_count; i++) {
         const struct flow_step *s = &f->steps[i];
-        if (f->complete_by_ms)
-            f->complete_by_ms = max_i64(f->complete_by_ms, waits_of(&s->retry) + 1);
         if (f->undo_complete_by_ms && s->undo == UNDO_CALL)
             f->undo_complete_by_ms = max_i64(f->undo_complete_by_ms, waits_of(&s->undo_retry) + 1);
     }
+}
+
+static void fit_deadlines(struct flow *f)
+{
+    for (uint32_t i = 0; i < f->step_count; i++)
+        if (f->complete_by_ms)
+            f->complete_by_ms = max_i64(f->complete_by_ms, waits_of(&f->steps[i].retry) + 1);
+    flow_fit_undo(f);
 }
 
 static uint32_t draw_before(uint32_t step, bool graph)

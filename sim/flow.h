@@ -120,6 +120,10 @@ bool flows_lock(void);
  * documents? */
 bool flow_is_long(const struct flow *f);
 
+/* Gives the task's undo the time that the attempts of each undo take: otherwise the definition is
+ * refused. For who lets a step be undone by a call. */
+void flow_fit_undo(struct flow *f);
+
 uint32_t flow_step_number(struct slice name); /* by its name, or that of its item */
 
 /* Stores it; nodes must find it themselves. */

@@ -276,13 +276,14 @@ static void becomes_calm(void)
     agents_calm();
 }
 
-/* A booting node draws how many tasks fit in its memory: draws that would not make it narrow are
- * skipped. */
-static void seek_narrowness(void)
+/* A booting node draws how many tasks fit in its memory: draws that would give it other room than
+ * the scene needs are skipped. */
+static void seek_room(void)
 {
     for (;;) {
         struct prng next = world.prng;
-        if (prng_below(&next, 1000) < 150 && prng_below(&next, 6) == 0)
+        bool is_limited = prng_below(&next, 1000) < 150;
+        if (scene->narrow ? is_limited && prng_below(&next, 6) == 0 : !is_limited)
             return;
         (void)prng_next(&world.prng);
     }
@@ -338,8 +339,8 @@ static void begin(uint64_t seed, bool loud)
     agents_begin_scene(scene->places ? scene->places : 4, scene->absent, follows_script);
     if (scene->twins)
         agents_serve_one();
-    if (scene->narrow)
-        seek_narrowness();
+    if (scene->narrow || scene->roomy)
+        seek_room();
     nodes_boot();
     check_regularly();
     if (!scene->unasked)

@@ -50,6 +50,7 @@ struct scene {
     uint32_t absent;         /* bits: services without a worker at the start */
     uint32_t rows;           /* of items in one read; 0: each node has its own number */
     bool narrow;             /* one task fits in a node's memory */
+    bool roomy;              /* all tasks do; otherwise chance decides. Both: until a node dies */
     bool scattered;          /* results go to any node, not to the one that sent the request */
     bool twins;              /* all workers belong to the first service */
     bool unknown;            /* a beat stores the workflow */

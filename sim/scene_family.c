@@ -135,13 +135,16 @@ static void one_child(void)
 }
 
 /* A step, a child, and another step. */
-#define ROOT                                                                       \
-    {                                                                              \
-        .step_count = 3, .steps = {                                                \
-            {.undo = UNDO_CALL, .undo_retry = {.attempts = 3}},                    \
-            {.is_child = true, .undo = UNDO_CHILD, .before = BIT(0)},              \
-            {.undo = UNDO_CALL, .before = BIT(1), .complete_by_ms = 5 * MS_PER_S}, \
-        }                                                                          \
+#define ROOT                                                          \
+    {                                                                 \
+        .step_count = 3, .steps = {                                   \
+            {.undo = UNDO_CALL, .undo_retry = {.attempts = 3}},       \
+            {.is_child = true, .undo = UNDO_CHILD, .before = BIT(0)}, \
+            {.undo = UNDO_CALL,                                       \
+             .undo_retry = {.attempts = 5},                           \
+             .before = BIT(1),                                        \
+             .complete_by_ms = 5 * MS_PER_S},                         \
+        }                                                             \
     }
 
 #define CHILD_WITH(failure)                                                                      \

@@ -200,6 +200,19 @@ static void nothing_is_left(void)
         scene_must(is_gone(&subjects.list[i]), "what took effect is undone, and nothing else");
 }
 
+/* Their agent takes a little more or less time, so the last ones may be told to stop before. */
+static void several_failed(void)
+{
+    uint32_t count = 0;
+
+    nothing_is_left();
+    for (uint32_t i = 0; i < FOUR; i++) {
+        const struct subject *c = child_of_item(1, i);
+        count += c && c->seen.steps[1].state == STEP_FAILED;
+    }
+    scene_must(count >= 2, "several fail");
+}
+
 static void nothing_is_left_of_few(void)
 {
     nothing_is_left();
@@ -246,13 +259,16 @@ static void second_has_two(void)
 /* clang-format on */
 
 /* A step, a list of children, and another step. */
-#define ROOT(places, ...)                                                          \
-    {                                                                              \
-        .step_count = 3, .steps = {                                                \
-            {.undo = UNDO_CALL, .undo_retry = {.attempts = 3}},                    \
-            {LIST(places), .undo = UNDO_CHILD, .before = BIT(0), __VA_ARGS__},     \
-            {.undo = UNDO_CALL, .before = BIT(1), .complete_by_ms = 5 * MS_PER_S}, \
-        }                                                                          \
+#define ROOT(places, ...)                                                      \
+    {                                                                          \
+        .step_count = 3, .steps = {                                            \
+            {.undo = UNDO_CALL, .undo_retry = {.attempts = 3}},                \
+            {LIST(places), .undo = UNDO_CHILD, .before = BIT(0), __VA_ARGS__}, \
+            {.undo = UNDO_CALL,                                                \
+             .undo_retry = {.attempts = 5},                                    \
+             .before = BIT(1),                                                 \
+             .complete_by_ms = 5 * MS_PER_S},                                  \
+        }                                                                      \
     }
 
 /* Two steps: the failure of the first has it undone. */
@@ -277,6 +293,7 @@ const struct scene scenes_of_item_children[] = {
         .sentence = "all children of a list fail at one moment: the task is undone"
                     " (durable-workflow#347)",
         .places = 20,
+        .roomy = true,
         .flow = ROOT(FOUR, .items_go_on = false),
         .child = CHILD_WITH(ON_FAILURE_UNDO),
         .parts = {{.task = 1, .act = {SAYS_DONE, .takes = 20}},
@@ -284,7 +301,8 @@ const struct scene scenes_of_item_children[] = {
         .end = TASK_COMPENSATED,
         .fates = {{STEP_UNDONE, "C/C", UNDONE}},
         .child_end = TASK_COMPENSATED,
-        .child_fates = {{STEP_UNDONE, "C/C", UNDONE}, {STEP_FAILED, "F", NOTHING}},
+        .child_fates = {{STEP_UNDONE, "C/C", UNDONE}},
+        .expect = several_failed,
     },
     {
         .name = "children_end_at_once",

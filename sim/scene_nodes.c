@@ -184,13 +184,13 @@ static void node_sleeps_for_longer(void)
  * they should get. */
 static bool it_turned_back(void)
 {
-    scene_must(world.now - slow_since < 5 * MS_PER_MIN, "what is overdue is so soon");
+    scene_must(world.now - slow_since < 10 * MS_PER_MIN, "what is overdue is so soon");
     return the_task()->seen.direction == DIRECTION_UNDO;
 }
 
 static bool one_was_given_up(void)
 {
-    scene_must(world.now - slow_since < 5 * MS_PER_MIN, "what is overdue is so soon");
+    scene_must(world.now - slow_since < 10 * MS_PER_MIN, "what is overdue is so soon");
     for (uint32_t i = 0; i < the_step(0)->attempt_count; i++)
         if (the_step(0)->attempts[i].outcome == OUTCOME_TIMED_OUT)
             return true;
