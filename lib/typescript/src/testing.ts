@@ -238,7 +238,8 @@ class Program {
   get end(): string | undefined {
     const { exitCode, signalCode } = this.child;
     if (exitCode === null && signalCode === null) return undefined;
-    return `the server has ended ${signalCode === null ? `with ${exitCode}` : `by ${signalCode}`}: ${this.log || "it said nothing"}`;
+    const how = signalCode === null ? `with ${exitCode}` : `by ${signalCode}`;
+    return `the server has ended ${how}: ${this.log || "it said nothing"}`;
   }
 
   /** Once it has ended, or so much time has passed. */
