@@ -37,7 +37,9 @@ struct intact_testing;
 /* Never NULL. */
 INTACT_API struct intact_testing *intact_testing_new(void);
 
-/* Stops its agents and frees them, and ends its server. NULL is allowed. */
+/* Stops its agents and frees them, and ends its server. NULL is allowed. An agent one of whose
+ * handlers is still at work after ten seconds is left to its thread, and standard error says so; if
+ * the server has ended, after one second. */
 INTACT_API void intact_testing_free(struct intact_testing *t);
 
 /* Before it starts. The program intact; default: $INTACT_PROGRAM, then the one in $PATH. / The time
@@ -48,8 +50,12 @@ INTACT_API void intact_testing_set_program(struct intact_testing *t, const char 
 INTACT_API void intact_testing_set_time(struct intact_testing *t, const char *at);
 INTACT_API void intact_testing_set_clock(struct intact_testing *t, const char *mode);
 
+/* How long each of these waits may take in real time: for the server to start (by default 30 s),
+ * for the end of a task (60 s), for handlers at work when it is freed (10 s). 0: those again. */
+INTACT_API void intact_testing_set_patience_ms(struct intact_testing *t, int64_t ms);
+
 /* The functions from here to intact_testing_ended return false or NULL if they fail;
- * intact_testing_error says why, for a person. */
+ * intact_testing_error says why, for a person. If the server has ended, they do so at once. */
 INTACT_API bool intact_testing_start(struct intact_testing *t);
 INTACT_API const char *intact_testing_error(const struct intact_testing *t);
 
@@ -73,7 +79,8 @@ INTACT_API bool intact_testing_advance(struct intact_testing *t, const char *mom
                                        bool regardless);
 
 /* Waits for the end of a task while time passes. Its record as JSON, valid until the next call. It
- * fails if the task does not end by itself, because it waits for something that no time brings. */
+ * fails if the task does not end by itself, because it waits for something that no time brings, and
+ * after a minute of real time, if a handler hangs: then it says what holds the clock. */
 INTACT_API const char *intact_testing_ended(struct intact_testing *t, const char *task);
 
 /* Calls a handler without any server, on this thread, and returns its answer, to be freed:

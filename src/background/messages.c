@@ -161,9 +161,10 @@ static int64_t messages_turn(struct server *sv)
     return server_of_elapsing(sv, courier_turn(sv->background->messages->outbox));
 }
 
-bool messages_are_under_way(const struct server *sv)
+void messages_each_delivery(const struct server *sv, void (*take)(void *arg, struct slice target),
+                            void *arg)
 {
-    return courier_delivers(sv->background->messages->outbox);
+    courier_each_delivery(sv->background->messages->outbox, take, arg);
 }
 
 static void messages_drain(struct server *sv)

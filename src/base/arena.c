@@ -1,15 +1,37 @@
 /* Implements arena.h: memory that is freed all at once. The chunks of an arena form a list. New
- * ones grow up to 64 KiB, or are as large as one allocation needs. Nothing is shared between
- * arenas, so each belongs to the thread that uses it. */
+ * ones grow up to 64 KiB; what is large has one of its own. Nothing is shared between arenas, so
+ * each belongs to the thread that uses it. */
 
 #include "base/arena.h"
 
 #include <stdlib.h>
 
+enum { CHUNK_MAX = 65536 };
+
 struct arena_chunk {
     struct arena_chunk *next;
     size_t pad; /* keeps the data aligned to 16 */
 };
+
+static struct arena_chunk *chunk_new(struct arena *a, size_t cap)
+{
+    struct arena_chunk *c = malloc(sizeof *c + cap);
+
+    if (!c)
+        out_of_memory(sizeof *c + cap);
+    a->total += sizeof *c + cap;
+    return c;
+}
+
+/* Behind the newest chunk, whose room is left to others. */
+static void *take_alone(struct arena *a, size_t size)
+{
+    struct arena_chunk *c = chunk_new(a, size);
+
+    c->next = a->chunk->next;
+    a->chunk->next = c;
+    return c + 1;
+}
 
 static void *take(struct arena *a, size_t size, size_t align)
 {
@@ -17,18 +39,16 @@ static void *take(struct arena *a, size_t size, size_t align)
 
     if (!a->chunk || at > a->cap || size > a->cap - at) {
         size_t cap = a->cap ? a->cap * 2 : 1024 - sizeof(struct arena_chunk);
-        if (cap > 65536)
-            cap = 65536;
+        if (cap > CHUNK_MAX)
+            cap = CHUNK_MAX;
+        if (a->chunk && size > CHUNK_MAX / 4)
+            return take_alone(a, size);
         if (cap < size)
             cap = size;
-        struct arena_chunk *c = malloc(sizeof *c + cap);
-        if (!c)
-            out_of_memory(sizeof *c + cap);
-        /* cppcheck-suppress nullPointerRedundantCheck ; out_of_memory does not return */
+        struct arena_chunk *c = chunk_new(a, cap);
         c->next = a->chunk;
         a->chunk = c;
         a->cap = cap;
-        a->total += sizeof *c + cap;
         at = 0;
     }
     a->used = at + size;

@@ -508,9 +508,24 @@ static void an_arena_takes_what_another_has(void **state)
     arena_fini(&a);
 }
 
+/* What is large and what is small, in turn: no room is lost between them. */
+static void an_arena_wastes_nothing_behind_large_pieces(void **state)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    enum { PIECES = 100, LARGE = 100000 };
+    (void)state;
+
+    for (int i = 0; i < PIECES; i++) {
+        memset(arena_bytes(&a, LARGE), 'x', LARGE);
+        memset(arena_alloc(&a, 24), 'y', 24);
+    }
+    CHECK(a.total < (size_t)PIECES * LARGE + 2 * LARGE, "%zu bytes", a.total);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_arena_wastes_nothing_behind_large_pieces),
         cmocka_unit_test(an_arena_takes_what_another_has),
         cmocka_unit_test(durations_are_read_and_written),
         cmocka_unit_test(clocks_go_on),

@@ -1,6 +1,7 @@
 /* <intact/testing.h>: starts a server in virtual time as a child process, runs agents on threads,
  * and moves the clock. Calls go through the client (client.c); testing_handle.c has the part that
- * needs no server. */
+ * needs no server. Each wait has a bound in real time: neither a handler that hangs nor a server
+ * that has ended holds a test. */
 
 #include <intact/testing.h>
 
@@ -10,6 +11,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -17,26 +19,32 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "libintact/agent.h"
 #include "json/json.h"
 
 enum {
     START_MS = 30000,
+    TASK_MS = 60000, /* until the end of a task */
     END_MS = 10000,
+    EXIT_MS = 1000, /* that a process whose connection broke may take to be seen to have ended */
     LOOK_MS = 10,
     FIRST_WAIT_MS = 300,
-    WAIT_MS = 2000,
-    TASK_MAX = 200
+    WAIT_MS = 2000
 };
 
 struct testing_agent {
     struct testing_agent *next;
     struct intact_agent *agent;
     pthread_t thread;
+    atomic_bool has_ended;
 };
 
 struct intact_testing {
     char *program, *at, *clock;
-    pid_t pid; /* 0: it does not run */
+    int64_t patience_ms; /* 0: by default */
+    pid_t pid;           /* 0: it was not started */
+    bool has_ended;      /* the process; `status` says how */
+    int status;
     int input; /* its standard input, which ends it; -1: none */
     char url[40];
     struct intact_client *client;
@@ -85,6 +93,29 @@ void intact_testing_set_time(struct intact_testing *t, const char *at)
 void intact_testing_set_clock(struct intact_testing *t, const char *mode)
 {
     set(&t->clock, mode);
+}
+
+void intact_testing_set_patience_ms(struct intact_testing *t, int64_t ms)
+{
+    t->patience_ms = max_i64(ms, 0);
+}
+
+/* When a wait ends that takes `usual_ms` unless the test says otherwise; steady. */
+static int64_t patient_until(const struct intact_testing *t, int64_t usual_ms)
+{
+    return clock_steady_ms() + (t->patience_ms > 0 ? t->patience_ms : usual_ms);
+}
+
+static int64_t left_ms(int64_t until)
+{
+    return max_i64(until - clock_steady_ms(), 0);
+}
+
+static void wait_a_little(void)
+{
+    const struct timespec soon = {.tv_nsec = LOOK_MS * 1000000L};
+
+    (void)nanosleep(&soon, NULL); /* a signal may end it sooner */
 }
 
 const char *intact_testing_error(const struct intact_testing *t)
@@ -153,19 +184,57 @@ static bool spawn(struct intact_testing *t, int input, int output)
     return fails(t, program, strerror(rc));
 }
 
+/* Whether its process has ended, or does so until then (steady). It is then known how. */
+static bool ends_until(struct intact_testing *t, int64_t until)
+{
+    while (!t->has_ended && t->pid) {
+        t->has_ended = waitpid(t->pid, &t->status, WNOHANG) != 0;
+        if (t->has_ended || clock_steady_ms() >= until)
+            break;
+        wait_a_little();
+    }
+    return t->has_ended;
+}
+
+/* What it wrote itself was on standard error, which it shares with the test. */
+static bool fails_as_ended(struct intact_testing *t, const char *what)
+{
+    char how[120];
+
+    if (WIFSIGNALED(t->status))
+        (void)snprintf(how, sizeof how, "the server has ended by signal %d (%s)",
+                       WTERMSIG(t->status), strsignal(WTERMSIG(t->status)));
+    else
+        (void)snprintf(how, sizeof how,
+                       "the server has ended with status %d; its words are on standard error",
+                       WEXITSTATUS(t->status));
+    return fails(t, what, how);
+}
+
+static bool fails_to_start(struct intact_testing *t)
+{
+    if (ends_until(t, clock_steady_ms() + EXIT_MS))
+        return fails_as_ended(t, "the server did not start");
+    (void)kill(t->pid, SIGKILL);
+    return fails(t, "the server did not start", "it did not say its port in time");
+}
+
 /* "listening on port N" */
 static bool read_port(struct intact_testing *t, int output)
 {
+    int64_t until = patient_until(t, START_MS);
     struct pollfd p = {.fd = output, .events = POLLIN};
     char line[80] = "";
     size_t len = 0;
     int port = 0;
 
     while (len + 1 < sizeof line && !strchr(line, '\n')) {
-        ssize_t got =
-            poll(&p, 1, START_MS) == 1 ? read(output, line + len, sizeof line - 1 - len) : 0;
+        int ready = poll(&p, 1, (int)left_ms(until));
+        if (ready < 0 && errno == EINTR)
+            continue;
+        ssize_t got = ready == 1 ? read(output, line + len, sizeof line - 1 - len) : 0;
         if (got <= 0)
-            return fails(t, "the server did not start", "its words are on standard error");
+            return fails_to_start(t);
         len += (size_t)got;
         line[len] = 0;
     }
@@ -211,26 +280,22 @@ bool intact_testing_start(struct intact_testing *t)
 
 static void end_server(struct intact_testing *t)
 {
-    int64_t until = clock_steady_ms() + END_MS;
-    int status = 0;
-
     if (t->input >= 0)
         (void)close(t->input);
-    if (!t->pid)
+    if (!t->pid || ends_until(t, clock_steady_ms() + END_MS))
         return;
-    while (waitpid(t->pid, &status, WNOHANG) == 0) {
-        const struct timespec soon = {.tv_nsec = LOOK_MS * 1000000L};
-        if (clock_steady_ms() > until)
-            (void)kill(t->pid, SIGKILL);
-        (void)nanosleep(&soon, NULL);
-    }
+    (void)kill(t->pid, SIGKILL);
+    (void)waitpid(t->pid, &t->status, 0);
 }
 
 /* ---- agents ---- */
 
 static void *run_agent(void *arg)
 {
-    (void)intact_agent_run(arg);
+    struct testing_agent *a = arg;
+
+    (void)intact_agent_run(a->agent);
+    atomic_store(&a->has_ended, true);
     return NULL;
 }
 
@@ -240,12 +305,13 @@ bool intact_testing_agent(struct intact_testing *t, struct intact_agent *a)
 
     if (!mine)
         abort();
+    atomic_init(&mine->has_ended, false);
     intact_agent_set_server(a, t->url);
     intact_agent_set_token(a, "");
     intact_agent_set_discovery(a, false);
     intact_agent_set_installation(a, "any");
     mine->agent = a;
-    int rc = pthread_create(&mine->thread, NULL, run_agent, a);
+    int rc = pthread_create(&mine->thread, NULL, run_agent, mine);
     if (rc != 0) {
         free(mine);
         return fails(t, "a thread", strerror(rc));
@@ -255,19 +321,45 @@ bool intact_testing_agent(struct intact_testing *t, struct intact_agent *a)
     return true;
 }
 
-void intact_testing_free(struct intact_testing *t)
+/* A thread cannot be ended from outside: one whose handler hangs keeps its agent, until the process
+ * ends. */
+static void end_agent(struct testing_agent *a, int64_t until)
 {
-    if (!t)
+    while (!atomic_load(&a->has_ended) && clock_steady_ms() < until)
+        wait_a_little();
+    if (!atomic_load(&a->has_ended)) {
+        (void)fprintf(stderr,
+                      "intact_testing_free: agent %s has not ended in time: a handler hangs, or an "
+                      "answer was not delivered\n",
+                      a->agent->options.name);
+        (void)pthread_detach(a->thread);
         return;
+    }
+    (void)pthread_join(a->thread, NULL);
+    intact_agent_free(a->agent);
+    free(a);
+}
+
+/* Answers cannot be delivered to a server that has ended: only agents that are idle end then. */
+static void end_agents(struct intact_testing *t)
+{
+    bool is_served = !ends_until(t, 0);
+    int64_t until = is_served ? patient_until(t, END_MS) : clock_steady_ms() + EXIT_MS;
+
     for (struct testing_agent *a = t->agents; a; a = a->next)
         intact_agent_stop_one(a->agent);
     while (t->agents) {
         struct testing_agent *a = t->agents;
         t->agents = a->next;
-        (void)pthread_join(a->thread, NULL);
-        intact_agent_free(a->agent);
-        free(a);
+        end_agent(a, until);
     }
+}
+
+void intact_testing_free(struct intact_testing *t)
+{
+    if (!t)
+        return;
+    end_agents(t);
     intact_client_free(t->client);
     end_server(t);
     free(t->program);
@@ -281,7 +373,11 @@ void intact_testing_free(struct intact_testing *t)
 
 static bool answered(struct intact_testing *t, enum intact_status status, const char *what)
 {
-    return status == INTACT_OK || fails(t, what, intact_client_error(t->client));
+    if (status == INTACT_OK)
+        return true;
+    if (status == INTACT_UNREACHABLE && ends_until(t, clock_steady_ms() + EXIT_MS))
+        return fails_as_ended(t, what);
+    return fails(t, what, intact_client_error(t->client));
 }
 
 bool intact_testing_define(struct intact_testing *t, const char *path)
@@ -325,18 +421,34 @@ bool intact_testing_advance(struct intact_testing *t, const char *moment, bool r
                     "the clock");
 }
 
-/* Nothing is due, and nothing is under way. */
-static bool time_brings_nothing(struct intact_testing *t)
+/* What the clock knows. */
+struct clock_answer {
+    bool is_known;
+    bool brings_nothing; /* nothing is due, and nothing is under way */
+    struct buf held_by;  /* JSON */
+};
+
+static void clock_answer_fini(struct clock_answer *c)
+{
+    buf_fini(&c->held_by);
+}
+
+static struct clock_answer ask_clock(struct intact_testing *t)
 {
     CLEANUP(arena_fini) struct arena a = {0};
+    struct clock_answer c = {0};
     struct json *j = NULL;
 
     if (intact_client_call(t->client, "GET", "/v1/clock", NULL, NULL, 0) != INTACT_OK
         || json_parse(&a, slice_of(intact_client_body(t->client)), &j, NULL) != ERR_OK)
-        return false;
+        return c;
     const struct json *next = json_get(j, "next");
     const struct json *held = json_get(j, "held_by");
-    return next && next->type == JSON_NULL && held && held->count == 0;
+    c.is_known = next && held;
+    c.brings_nothing = c.is_known && next->type == JSON_NULL && held->count == 0;
+    if (c.is_known)
+        buf_slice(&c.held_by, held->raw);
+    return c;
 }
 
 static bool has_ended(const char *body)
@@ -351,19 +463,36 @@ static bool has_ended(const char *body)
            || slice_is(state, "error");
 }
 
+static const char *fails_in_time(struct intact_testing *t, const struct clock_answer *c)
+{
+    CLEANUP(buf_fini) struct buf why = {0};
+
+    buf_fmt(&why, "%s; the clock is held by %s", intact_client_body(t->client),
+            c->held_by.ptr ? c->held_by.ptr : "[]");
+    (void)fails(t, "the task has not ended in time", why.ptr);
+    return NULL;
+}
+
 const char *intact_testing_ended(struct intact_testing *t, const char *task)
 {
+    int64_t until = patient_until(t, TASK_MS);
+
     for (int64_t wait = FIRST_WAIT_MS;; wait = WAIT_MS) {
-        if (!answered(t, intact_client_get(t->client, task, wait), task))
+        int64_t now_ms = max_i64(min_i64(wait, left_ms(until)), 1);
+        if (!answered(t, intact_client_get(t->client, task, now_ms), task))
             return NULL;
         if (has_ended(intact_client_body(t->client)))
             return intact_client_body(t->client);
-        if (!time_brings_nothing(t))
+        CLEANUP(clock_answer_fini) struct clock_answer clock = ask_clock(t);
+        bool is_late = left_ms(until) == 0;
+        if (!clock.brings_nothing && !is_late)
             continue;
         if (!answered(t, intact_client_get(t->client, task, 0), task))
             return NULL;
         if (has_ended(intact_client_body(t->client)))
             return intact_client_body(t->client);
+        if (!clock.brings_nothing)
+            return fails_in_time(t, &clock);
         (void)fails(t, "the task does not end by itself", intact_client_body(t->client));
         return NULL;
     }

@@ -722,9 +722,14 @@ bool courier_is_busy(const struct courier *o)
     return o->settle_job || o->read_job;
 }
 
-bool courier_delivers(const struct courier *o)
+void courier_each_delivery(const struct courier *o, void (*take)(void *arg, struct slice target),
+                           void *arg)
 {
-    return o->under_way > 0;
+    const struct target *t = NULL;
+
+    for (size_t i = 0; (t = map_next(&o->targets, &i));)
+        if (t->batches > 0)
+            take(arg, t->name);
 }
 
 void courier_stats(const struct courier *o, struct courier_stats *ret)

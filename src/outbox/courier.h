@@ -71,7 +71,9 @@ void courier_back(struct courier *o, const struct channel *c);
 void courier_stop(struct courier *o); /* nothing more is sent; running deliveries may end */
 bool courier_is_drained(const struct courier *o); /* and they have, and that is stored */
 bool courier_is_busy(const struct courier *o);    /* with the store */
-bool courier_delivers(const struct courier *o);   /* a receiver has not answered yet */
+/* Passes each target a receiver of which has not answered yet. */
+void courier_each_delivery(const struct courier *o, void (*take)(void *arg, struct slice target),
+                           void *arg);
 
 struct courier_stats {
     uint64_t delivered, failed, dead, set_aside; /* total attempts and messages */

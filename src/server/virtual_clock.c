@@ -1,8 +1,9 @@
 /*
- * The clock of a server in virtual time. It stands while anything is under way: a request, a job of
- * the store, an attempt at an agent, a delivery, or work for an agent that does not ask for it.
- * Then it waits for some real milliseconds of quiet, since a client or an agent may be about to
- * send something, looks at the store, and jumps to the next moment at which something is due.
+ * The clock of a server in virtual time. It stands while anything is under way: a request, or a job
+ * of the store. Then it waits for some real milliseconds of quiet, since a client or an agent may
+ * be about to send something, and looks at the store. What others do may hold it: an attempt at an
+ * agent, work for an agent that does not ask for it, a receiver of a message that has not answered.
+ * Otherwise it jumps to the next moment at which something is due.
  *
  * Only what tasks wait for moves the clock by itself: schedules go on forever, and deleting old
  * tasks is no reason to make them old. Moments of schedules on the way are stopped at.
@@ -75,8 +76,8 @@ static bool is_under_way(const struct virtual_clock *v, int64_t at)
     const struct load *l = &sv->load;
 
     return (at != 0 && at <= server_now(v->sv)) || l->exchanges > l->awaiting || l->asks_open > 0
-           || l->reads_open > 0 || l->lines_open > 0 || messages_are_under_way(sv)
-           || inbox_has_news(sv) || notices_part_has_news(sv) || parts_are_busy(sv, v->run->opened);
+           || l->reads_open > 0 || l->lines_open > 0 || inbox_has_news(sv)
+           || notices_part_has_news(sv) || parts_are_busy(sv, v->run->opened);
 }
 
 /* ---- looking at the store ---- */
@@ -245,6 +246,21 @@ static void hold_by_agent(void *arg, struct slice agent)
     hold(arg, &line, &json, &text);
 }
 
+static void hold_by_message(void *arg, struct slice target)
+{
+    CLEANUP(buf_fini) struct buf line = {0};
+    CLEANUP(buf_fini) struct buf json = {0};
+    CLEANUP(buf_fini) struct buf text = {0};
+
+    buf_fmt(&line, "\nmessage %.*s\n", SLICE_ARG(target));
+    json_open(&json, '{');
+    json_member_text(&json, "kind", SLICE("message"));
+    json_member_text(&json, "target", target);
+    json_close(&json, '}');
+    buf_fmt(&text, "%.*s has not answered to a status message yet", SLICE_ARG(target));
+    hold(arg, &line, &json, &text);
+}
+
 /* Tells `a` what holds the clock now. True: something does. */
 static bool is_held(struct virtual_clock *v, struct advance *a)
 {
@@ -258,6 +274,7 @@ static bool is_held(struct virtual_clock *v, struct advance *a)
     for (size_t i = 0; i < v->look.name_count; i++)
         if (scheduler_is_missed(s, v->look.names[i]))
             hold_by_agent(a, v->look.names[i]);
+    messages_each_delivery(v->sv, hold_by_message, a);
     return a->held_count > 0;
 }
 

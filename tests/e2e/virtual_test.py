@@ -4,6 +4,7 @@ virtual time; how long it takes is not. Usage: virtual_test.py INTACT [NAME...]"
 import concurrent.futures
 import datetime
 import http.client
+import http.server
 import json
 import os
 import signal
@@ -210,6 +211,49 @@ class VirtualTest(unittest.TestCase):
         self.assertIn("payment", str(raised.exception))
         server.advance("11d", regardless=True)
         task.expect("compensated", timeout=PATIENCE_S)
+
+    def test_a_receiver_that_hangs_holds_the_clock(self):
+        """No longer than `patience`, and it is named; a wait for what holds the clock ends with its answer."""
+        called, go_on = threading.Event(), threading.Event()
+        self.addCleanup(go_on.set)
+
+        class Receiver(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                self.rfile.read(int(self.headers["Content-Length"]))
+                called.set()
+                go_on.wait(PATIENCE_S)
+                self.send_response(204)
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        receiver = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
+        threading.Thread(target=receiver.serve_forever, daemon=True).start()
+        self.addCleanup(receiver.server_close)
+        self.addCleanup(receiver.shutdown)
+        url = f"http://127.0.0.1:{receiver.server_address[1]}/hooks"
+        with tempfile.TemporaryDirectory() as folder:
+            config = os.path.join(folder, "server.yaml")
+            with open(config, "w", encoding="utf-8") as f:
+                f.write(f"intact_server: 1\nwebhooks:\n  - url: {url}\n    secret: {{file: {folder}/secret}}\n"
+                        f"    private: [127.0.0.1]\n    timeout: {PATIENCE_S}s\n")
+            with open(os.path.join(folder, "secret"), "w", encoding="utf-8") as f:
+                f.write("whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=\n")
+            server = self.server(arguments=["--config", config])
+        server.define(WAIT)
+        task = server.submit("sleep", reply_to=url)
+        self.assertTrue(called.wait(PATIENCE_S))
+        with self.assertRaises(Problem) as raised:
+            server.advance("1d", patience=0.2)
+        self.assertEqual(raised.exception.kind, "clock-held")
+        self.assertIn(f"{url} has not answered to a status message", str(raised.exception))
+        self.assertEqual((server.now, server.clock()["held_by"]), (at(START), [{"kind": "message", "target": url}]))
+        server.advance("1d", regardless=True)
+        self.assertEqual(server.now, at(START) + DAY)
+        threading.Timer(0.5, go_on.set).start()
+        server.advance("5d", patience=PATIENCE_S)
+        self.assertEqual((task.state, server.clock()["held_by"]), ("processed", []))
 
     def test_signals_and_deadlines(self):
         server = self.server()

@@ -625,11 +625,22 @@ class Mistakes(Case):
         self.is_wrong("workflow: none.yaml\ntests:\n- {name: t, expect: {state: error}}\n",
                       't.test.yaml:1:11: error: found "none.yaml", expected a file that can be read')
         self.is_wrong("workflow: order.yaml\nalso: [order.yaml]\ntests:\n- {name: t, expect: {state: error}}\n",
-                      "two of its definitions are of workflow order")
+                      't.test.yaml:2:8: error: found "order.yaml", expected a workflow of its own: two of its definitions are of workflow order')
         self.write("bad.yaml", "intact: 1\nworkflow: w\nsteps: 5\n")
         self.is_wrong("workflow: bad.yaml\ntests:\n- {name: t, expect: {state: error}}\n", "bad.yaml:3:8: error: steps: ")
         self.is_wrong(HEAD + "- {name: t, agents: {stock.tak: {}}, expect: {state: error}}\n",
                       't.test.yaml:9:22: error: agents: found "stock.tak": did you mean "stock.take"?')
+
+    def test_what_is_no_file(self):
+        """A device or a pipe may have no end, and is not read."""
+        os.mkfifo(self.path("pipe"))
+        with open(self.path("large.yaml"), "wb") as f:
+            f.truncate(1 << 30)
+        for name, why in ((".", "Is a directory"), ("/dev/zero", "it is not a regular file"), ("pipe", "it is not a regular file"),
+                          ("large.yaml", "it is too large for a definition")):
+            for text, place in ((f"workflow: {name}\n", "1:11"), (f"workflow: order.yaml\nalso: [{name}]\n", "2:8")):
+                self.is_wrong(text + "tests:\n- {name: t, expect: {state: error}}\n",
+                              f't.test.yaml:{place}: error: found "{name}", expected a file that can be read: {why}')
 
     def test_one_wrong_file_among_others(self):
         self.write("a.test.yaml", "workflow: 5\n")

@@ -41,4 +41,4 @@ export INTACT_TOKEN
 DRIVERS=$root/build/typescript "$node" --test units.test.mjs client.test.mjs gathering.test.mjs require.test.cjs
 # intact-client/testing starts servers of its own.
 cp "$root/examples/testing/trial.test.mjs" "$root/examples/testing/trial.yaml" .
-INTACT_PROGRAM=$intact "$node" --test trial.test.mjs
+INTACT_PROGRAM=$intact "$node" --test trial.test.mjs testing.test.mjs

@@ -125,6 +125,7 @@ export class Agent {
   #running = 0; // handlers
   #isStopping = false;
   #isEnded = false;
+  #isGivenUp = false;
   #refreshAtMs = 0;
   #progressMs = 0; // the latest result was settled, or came to be
   #ended: Promise<boolean> | undefined;
@@ -238,6 +239,20 @@ export class Agent {
     return this.#ended ?? Promise.resolve(true);
   }
 
+  /**
+   * Ends it now, as far as that can be done from outside: handlers at work are told so by their signals, and nobody waits for
+   * them or for answers that were not delivered. It holds the process no longer. For intact-client/testing. @internal
+   */
+  giveUp(): void {
+    this.stop();
+    this.#isGivenUp = true;
+    for (const request of this.#held.values()) {
+      innerOf(request).abort.abort(stopped("unknown"));
+      request.unwatch();
+    }
+    this.#changed.notify();
+  }
+
   // ---- nodes ----
 
   async #manage(): Promise<boolean> {
@@ -269,6 +284,7 @@ export class Agent {
   }
 
   #mayEnd(): boolean {
+    if (this.#isGivenUp) return true;
     if (this.#working === 0 && this.#results.size === 0)
       return this.#allNodes().every(
         (n) => n.parkedMax === 0 || n.failures > 0 || (n.calledHomeMs > 0 && nowMs() - n.calledHomeMs > HOME_MS),

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { duration, nowMs, sleep } from "./clock.js";
-import { AnotherInstallation, Busy, Problem, problemOf, Unreachable, WaitTimeout } from "./errors.js";
+import { AnotherInstallation, Busy, ServerEnded, Problem, problemOf, Unreachable, WaitTimeout } from "./errors.js";
 import { Gathering, LINES_MAX, LINES_SIZE_MAX } from "./gathering.js";
 import { accessToken, certificates, retryAfter, servers, Wire, type Answer } from "./http.js";
 import { Installation } from "./installation.js";
@@ -384,6 +384,11 @@ export class Client {
     return parsed<T>(answer.body.length > 0 ? answer.body.toString() : "{}");
   }
 
+  /** One try of a call. ServerEnded is not followed by another one. For intact-client/testing. @internal */
+  protected tryOnce(call: () => Promise<Answer>): Promise<Answer> {
+    return call();
+  }
+
   /** 2xx; anything else is thrown. */
   async #answer(method: string, path: string, options: CallOptions): Promise<Answer> {
     const isRepeatable =
@@ -400,13 +405,14 @@ export class Client {
         // One that hangs must not take all the time, if there are others and it may be asked twice.
         const hanging = Math.max(left / 2, (options.waitMs ?? 0) + this.#timeoutMs / 2);
         const withinMs = isRepeatable && this.#wires.length > 1 ? Math.min(left, hanging) : left;
-        const answer = await wire.call(method, path, { ...options, withinMs, isRepeatable });
+        const answer = await this.tryOnce(() => wire.call(method, path, { ...options, withinMs, isRepeatable }));
         if (answer.status >= 200 && answer.status < 300) return answer;
         const { status, kind } = (failure = problem(answer));
         // 503 is said before anything is begun, but for "io".
         const isFull = status === 429 && !(failure instanceof Busy);
         may = ([429, 503].includes(status) && kind !== "io" && !isFull) || (isRepeatable && [502, 503, 504].includes(status));
       } catch (e) {
+        if (e instanceof ServerEnded) throw e;
         if (e instanceof AnotherInstallation) foreign = e;
         failure = foreign ?? new Unreachable(`${wire.url}: ${String(e)}`, { cause: e });
         // Nothing was done by one of another installation.

@@ -67,6 +67,9 @@ export class StepError extends IntactError {
   }
 }
 
+/** The server of a test has ended: a call is not tried again. @internal */
+export class ServerEnded extends IntactError {}
+
 /**
  * The request is not ours any more: its deadline has passed, or no heartbeat was acknowledged for too long. The reason of
  * `request.signal` then; a handler that throws it, or lets it pass, answers nothing.

@@ -26,10 +26,13 @@ import { readFile } from "node:fs/promises";
 import { isDeepStrictEqual } from "node:util";
 import { Agent, type Handler, type UndoHandler } from "./agent.js";
 import { Client, ENDED } from "./client.js";
-import { StepError } from "./errors.js";
+import { ServerEnded, StepError } from "./errors.js";
+import type { Answer } from "./http.js";
 import type { Submission, Task as TaskRecord, Why } from "./types.js";
 
+const START_WITHIN_MS = 30_000;
 const END_WITHIN_MS = 10_000;
+const EXIT_WITHIN_MS = 1_000; // that a process whose connection broke may take to be seen to have ended
 const FIRST_WAIT_MS = 300;
 const WAIT_MS = 2_000;
 const UNITS_MS: Record<string, number> = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1_000, ms: 1 };
@@ -50,6 +53,10 @@ export interface ServerOptions {
   definitions?: readonly (string | object)[];
   /** More flags of `intact serve`. */
   arguments?: readonly string[];
+  /** Real time that it may take to start. Default: 30 000. */
+  startWithinMs?: number;
+  /** Real time that handlers at work have when their agent is stopped. Default: 10 000. */
+  endWithinMs?: number;
 }
 
 /** Its time, the next moment at which something is due (null: nothing is), and what holds the clock. */
@@ -197,38 +204,112 @@ export class Task {
   }
 }
 
+/** Whether that is settled before so much real time has passed. Rejects as it does. */
+async function isSettled(what: Promise<unknown>, withinMs: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), withinMs);
+  });
+  try {
+    return await Promise.race([what.then(() => true), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** The process of a server, and what it has said. */
+class Program {
+  readonly #exited: Promise<unknown>;
+  #log = "";
+
+  constructor(readonly child: ChildProcess) {
+    this.#exited = once(child, "exit");
+    this.#exited.catch(() => undefined); // it did not even start, which whoever starts it says
+    child.stderr?.on("data", (bytes: Buffer) => {
+      this.#log = (this.#log + bytes.toString()).slice(-10_000);
+    });
+  }
+
+  get log(): string {
+    return this.#log.trim();
+  }
+
+  /** How it has ended; undefined: it runs. */
+  get end(): string | undefined {
+    const { exitCode, signalCode } = this.child;
+    if (exitCode === null && signalCode === null) return undefined;
+    const how = signalCode === null ? `with ${exitCode}` : `by ${signalCode}`;
+    return `the server has ended ${how}: ${this.log || "it said nothing"}`;
+  }
+
+  /** Once it has ended, or so much time has passed. */
+  async exits(withinMs: number): Promise<void> {
+    if (this.end === undefined) await isSettled(this.#exited, withinMs);
+  }
+
+  /** Throws if it has ended. */
+  check(): void {
+    if (this.end !== undefined) throw new ServerEnded(this.end);
+  }
+}
+
+/** A client that does not wait for a server that has ended. */
+class Watched extends Client {
+  readonly #program: Program;
+
+  constructor(program: Program, server: string, token: string, timeoutMs: number) {
+    super({ server, token, installation: "any", timeoutMs });
+    this.#program = program;
+  }
+
+  protected override async tryOnce(call: () => Promise<Answer>): Promise<Answer> {
+    this.#program.check();
+    try {
+      return await call();
+    } catch (e) {
+      await this.#program.exits(EXIT_WITHIN_MS);
+      this.#program.check();
+      throw e;
+    }
+  }
+}
+
 /** A server in memory whose time is virtual. Made by startServer. */
 export class Server {
   readonly client: Client;
-  readonly #process: ChildProcess;
+  readonly #program: Program;
+  readonly #endWithinMs: number;
   readonly #agents = new Set<Agent>();
   readonly #clients = new Set<Client>();
 
   /** @internal */
   constructor(
-    child: ChildProcess,
+    program: Program,
     readonly url: string,
+    endWithinMs: number,
   ) {
-    this.#process = child;
+    this.#program = program;
+    this.#endWithinMs = endWithinMs;
     this.client = this.#connect("");
   }
 
   #connect(token: string, timeoutMs = 30_000): Client {
-    const client = new Client({ server: this.url, token, installation: "any", timeoutMs });
+    const client = new Watched(this.#program, this.url, token, timeoutMs);
     this.#clients.add(client);
     return client;
   }
 
-  /** Ends it, and the agents that still run. */
+  /** Ends it, and the agents that still run. Rejects as `stop` does, once the server has ended. */
   async close(): Promise<void> {
-    await Promise.all([...this.#agents].map((agent) => this.stop(agent)));
+    const stops = await Promise.allSettled([...this.#agents].map((agent) => this.stop(agent)));
     for (const client of this.#clients) client.close();
-    if (this.#process.exitCode !== null || this.#process.signalCode !== null) return;
-    const ended = once(this.#process, "exit");
-    this.#process.stdin?.end();
-    const late = setTimeout(() => this.#process.kill("SIGKILL"), END_WITHIN_MS);
-    await ended;
-    clearTimeout(late);
+    const { child, end } = this.#program;
+    if (end !== undefined) console.warn(end);
+    child.stdin?.end();
+    await this.#program.exits(END_WITHIN_MS);
+    if (this.#program.end === undefined) child.kill("SIGKILL");
+    await this.#program.exits(END_WITHIN_MS);
+    for (const stop of stops) if (stop.status === "rejected") throw stop.reason;
   }
 
   /** Stores definitions: files, texts of more than a line, or objects. */
@@ -264,11 +345,22 @@ export class Server {
     return agent;
   }
 
-  /** Stops an agent that `agent` returned. */
+  /**
+   * Stops an agent that `agent` returned. Handlers at work have `endWithinMs`; rejects if one is still at work then, or an answer
+   * was not delivered. If the server has ended, nobody waits for them.
+   */
   async stop(agent: Agent): Promise<void> {
     this.#agents.delete(agent);
     agent.stop();
-    await agent.join();
+    const ended = agent.join();
+    const isServed = this.#program.end === undefined;
+    if (await isSettled(ended, isServed ? this.#endWithinMs : 0)) return;
+    agent.giveUp();
+    await ended;
+    if (isServed)
+      throw new Error(
+        `agent ${agent.name} has not ended after ${this.#endWithinMs / 1000} s: a handler hangs, or an answer was not delivered`,
+      );
   }
 
   /** A client that decides approvals as this person, who has these groups. */
@@ -314,6 +406,35 @@ export class Server {
   }
 }
 
+/** The port that it says it listens on. Rejects with why it says none; it is ended then. */
+async function portOf(running: Program, name: string, withinMs: number): Promise<string> {
+  const { child } = running;
+  let told = "";
+  let late: NodeJS.Timeout | undefined;
+  try {
+    return await new Promise<string>((resolve, reject) => {
+      const fails = (why: string): void => reject(new Error(`the server did not start: ${running.log || told.trim() || why}`));
+      late = setTimeout(() => fails(`it said nothing in ${withinMs / 1000} s`), withinMs);
+      child.on("error", (e) => {
+        reject(new Error(`${name}: ${e.message}; INTACT_PROGRAM may say where the program intact is`));
+      });
+      child.on("close", () => fails("it ended, and said nothing"));
+      child.stdin?.on("error", () => undefined);
+      child.stdout?.on("data", (bytes: Buffer) => {
+        told += bytes.toString();
+        const found = /listening on port (\d+)\n/.exec(told);
+        if (found) resolve(found[1] as string);
+      });
+    });
+  } catch (e) {
+    child.kill("SIGKILL");
+    for (const pipe of [child.stdin, child.stdout, child.stderr]) pipe?.destroy(); // its children may hold the other ends
+    throw e;
+  } finally {
+    clearTimeout(late);
+  }
+}
+
 /** Starts a server; each test can have its own, on a port of its own. Rejects with why it did not start. */
 export async function startServer(options: ServerOptions = {}): Promise<Server> {
   const program = options.program ?? process.env["INTACT_PROGRAM"] ?? "intact";
@@ -323,26 +444,9 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("INTACT_")));
   // Its standard input is a pipe of this process alone: when that ends, so does the server.
   const child = spawn(program, [...args, ...(options.arguments ?? [])], { env, stdio: ["pipe", "pipe", "pipe"] });
-  let told = "";
-  let log = "";
-  const port = await new Promise<string>((resolve, reject) => {
-    child.on("error", (e) => {
-      reject(new Error(`${program}: ${e.message}; INTACT_PROGRAM may say where the program intact is`));
-    });
-    child.on("exit", () => {
-      reject(new Error(`the server did not start: ${log.trim() || told}`));
-    });
-    child.stdin.on("error", () => undefined);
-    child.stderr.on("data", (bytes: Buffer) => {
-      log = (log + bytes.toString()).slice(-10_000);
-    });
-    child.stdout.on("data", (bytes: Buffer) => {
-      told += bytes.toString();
-      const found = /listening on port (\d+)\n/.exec(told);
-      if (found) resolve(found[1] as string);
-    });
-  });
-  const server = new Server(child, `http://127.0.0.1:${port}`);
+  const running = new Program(child);
+  const port = await portOf(running, program, options.startWithinMs ?? START_WITHIN_MS);
+  const server = new Server(running, `http://127.0.0.1:${port}`, options.endWithinMs ?? END_WITHIN_MS);
   try {
     await server.define(...(options.definitions ?? []));
   } catch (e) {

@@ -17,7 +17,7 @@
 #include "cli/terminal/print.h"
 #include "definition/definition.h"
 
-enum { DEPTH_MAX = 40, FILES_MAX = 10000, LOOK_MS = 250 };
+enum { DEPTH_MAX = 40, FILES_MAX = 10000, LOOK_MS = 250, DEFINITION_MAX = 16 << 20 };
 
 /* ---- lists ---- */
 
@@ -149,19 +149,39 @@ struct loading {
     size_t count;
 };
 
-static bool can_be_read(const struct suite *s, const char *path, const struct suite_source *source,
-                        const char *file)
+/* Why it is no definition; NULL: it may be one. A device or a pipe may have no end. */
+static const char *unreadable(const char *file)
+{
+    struct stat st;
+
+    if (stat(file, &st) != 0 || access(file, R_OK) != 0)
+        return strerror(errno);
+    if (S_ISDIR(st.st_mode))
+        return strerror(EISDIR);
+    if (!S_ISREG(st.st_mode))
+        return "it is not a regular file";
+    return st.st_size > DEFINITION_MAX ? "it is too large for a definition" : NULL;
+}
+
+static void complain_at(const struct suite *s, const char *path, uint32_t at, const char *name,
+                        const char *expected, const char *why)
 {
     uint32_t line = 0;
     uint32_t column = 0;
 
-    if (access(file, R_OK) == 0)
-        return true;
-    int why = errno;
-    suite_place(s, source->at, &line, &column);
-    print_row(stderr, "%s:%u:%u: error: found \"%s\", expected a file that can be read: %s", path,
-              line, column, source->name, strerror(why));
-    return false;
+    suite_place(s, at, &line, &column);
+    print_row(stderr, "%s:%u:%u: error: found \"%s\", expected %s: %s", path, line, column, name,
+              expected, why);
+}
+
+static bool can_be_read(const struct suite *s, const char *path, const struct suite_source *source,
+                        const char *file)
+{
+    const char *why = unreadable(file);
+
+    if (why)
+        complain_at(s, path, source->at, source->name, "a file that can be read", why);
+    return !why;
 }
 
 static bool load_definition(struct loading *l, const struct suite *s, const char *path,
@@ -185,13 +205,16 @@ static bool load_definition(struct loading *l, const struct suite *s, const char
     return true;
 }
 
-static bool has_name_twice(const struct loading *l, const char *path)
+static bool has_name_twice(const struct loading *l, const struct suite *s, const char *path)
 {
     for (size_t i = 0; i < l->count; i++)
         for (size_t k = 0; k < i; k++)
             if (slice_eq(l->list[i]->workflow.name, l->list[k]->workflow.name)) {
-                print_row(stderr, "%s: error: two of its definitions are of workflow %.*s", path,
-                          SLICE_ARG(l->list[i]->workflow.name));
+                const struct suite_source *again = &s->also[i - 1]; /* the first is `workflow` */
+                CLEANUP(buf_fini) struct buf why = {0};
+                buf_fmt(&why, "two of its definitions are of workflow %.*s",
+                        SLICE_ARG(l->list[i]->workflow.name));
+                complain_at(s, path, again->at, again->name, "a workflow of its own", why.ptr);
                 return true;
             }
     return false;
@@ -203,7 +226,7 @@ static bool load_definitions(struct loading *l, const struct suite *s, const cha
 
     for (size_t i = 0; i < s->also_count; i++)
         ok = load_definition(l, s, path, &s->also[i]) && ok;
-    return ok && !has_name_twice(l, path);
+    return ok && !has_name_twice(l, s, path);
 }
 
 static bool bind(struct loading *l, struct suite *s, const char *path)
