@@ -522,6 +522,53 @@ print(json.dumps({"fds": sorted(f for f in fds if os.path.exists(f"/proc/self/fd
         self.assertIn("***", message)
         self.assertNotIn("tail", message)
 
+    def test_a_secret_of_many_lines_is_one_in_each(self):
+        """Lines of a file from Windows, more of them than a key has, and lines that overlap."""
+        with open(self.dir + "/many", "w", encoding="utf-8", newline="") as f:
+            f.write("".join(f"secret-line-number-{i:04}\r\n" for i in range(1000)) + "abcd-1234\r\n1234-wxyz\r\n")
+        self.start({"tell": {"command": ["printf", "<%s> <%s> <%s>", "secret-line-number-0003", "secret-line-number-0999", "abcd-1234-wxyz"],
+                             "output": "text", "environment": {"S": {"file": self.dir + "/many"}}}})
+        self.assertEqual(self.run_one("tell")["output"], "<***> <***> <***>")
+
+    def test_a_secret_is_none_as_a_number_or_a_name(self):
+        secrets = {"PIN": "1234567890", "A": "secret-a", "B": "secret-b"}
+        for name, text in secrets.items():
+            with open(f"{self.dir}/{name}", "w", encoding="utf-8") as f:
+                f.write(text)
+        keeps = {"environment": {name: {"file": f"{self.dir}/{name}"} for name in secrets}}
+        self.start({"pin": shell("""printf '{"pin": %s, "list": [%s,1,-2.5e3], "other": 12345678901}' $PIN $PIN""") | keeps,
+                    "names": shell("""printf '{"%s" : 1, "%s":{"%s": 2}, "c": "%s"}' $A $B $A $B""") | keeps})
+        self.assertEqual(self.run_one("pin")["output"], {"pin": "***", "list": ["***", 1, -2500.0], "other": 12345678901})
+        self.assertEqual(self.run_one("names")["output"], {"***": 1, "***2": {"***3": 2}, "c": "***"})
+
+    def test_a_command_that_stops_its_keeper_ends_in_time(self):
+        self.start({"once": shell(f"echo $$ > {self.dir}/one; kill -STOP $PPID; exec sleep 100000"),
+                    "always": shell(f"echo $$ > {self.dir}/one; trap '' TERM; (while :; do kill -STOP $PPID; done) & "
+                                    "while :; do kill -STOP $PPID; done"),
+                    "next": shell("echo 1")},
+                   places=1)
+        for action in ("once", "always"):
+            self.actions_own_time(action)
+            self.assertEqual(self.run_one("next")["output"], 1, "its place is free")
+        wait_for("nothing is left", lambda: not children_of(self.agent.pid()))
+
+    def actions_own_time(self, action):
+        name = self.submit(action, complete_by="3s", on_failure="hold", retry={"attempts": 1000, "wait": "1ms", "max_wait": "1ms"})
+        pid = self.wait_pid("one")
+        self.server.call(f"/v1/tasks/{name}/cancel", {"reason": "it does not end"})
+        self.gone(pid)
+        self.server.wait(name, "compensated", "error")
+        os.remove(self.dir + "/one")
+
+    def test_a_stopped_keeper_does_not_outlive_the_agent(self):
+        self.start({"once": shell(f"echo $$ > {self.dir}/one; kill -STOP $PPID; exec sleep 100000")})
+        self.submit("once")
+        pid = self.wait_pid("one")
+        keeper = children_of(self.agent.pid())[0]
+        wait_for("it stands still", lambda: read(f"/proc/{keeper}/stat").rsplit(")", 1)[1].split()[0] == "T")
+        self.agent.kill()
+        self.gone(pid, keeper)
+
     def test_a_code_cannot_pass_for_fields_of_the_log(self):
         code = "x by=admin event=alert"
         self.start({"forge": shell(f"""echo '{{"error": {{"code": "{code}", "retryable": false}}}}'; exit 1""")})

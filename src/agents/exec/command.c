@@ -17,7 +17,10 @@
 #include "base/clock.h"
 #include "json/json.h"
 
-enum { TURN_MAX = 65536 /* bytes read from a pipe at a time: others want their turn */ };
+enum {
+    TURN_MAX = 65536,       /* bytes read from a pipe at a time: others want their turn */
+    OBEYS_WITHIN_MS = 5000, /* for a keeper to kill and reap all that its command started */
+};
 
 /* A keeper that was just started has a copy for a moment, through which epoll would still report
  * the pipe: so it is removed first. */
@@ -69,6 +72,7 @@ static struct command *command_new(const struct exec_agent_config *agent,
                           .what = what,
                           .request = r,
                           .epoll = -1,
+                          .give_up_at = INT64_MAX,
                           .output = {.max = (size_t)what->output_max}};
     for (int i = 0; i < KEEPER_ENDS; i++)
         c->pipes[i] = (struct command_pipe){c, (enum keeper_end)i, -1};
@@ -305,8 +309,11 @@ void command_serve(struct command_pipe *p)
 
 /* ---- its end ---- */
 
+/* A command of the same user may have stopped its keeper. */
 static void order(struct command *c, char what)
 {
+    if (c->keeper > 0)
+        (void)kill(c->keeper, SIGCONT);
     if (c->pipes[KEEPER_CONTROL].fd >= 0)
         (void)!write(c->pipes[KEEPER_CONTROL].fd, &what, 1); /* or the keeper is gone */
 }
@@ -328,12 +335,16 @@ void command_kill(struct command *c)
     if (c->kill_at == INT64_MAX)
         return;
     c->term_at = c->kill_at = INT64_MAX;
+    c->give_up_at = clock_boot_ms() + OBEYS_WITHIN_MS;
     order(c, KEEPER_KILL);
 }
 
 void command_tick(struct command *c, int64_t now)
 {
-    if (now >= c->kill_at) {
+    if (now >= c->give_up_at) {
+        c->give_up_at = INT64_MAX;
+        command_give_up(c);
+    } else if (now >= c->kill_at) {
         if (c->end == COMMAND_BY_ITSELF)
             c->end = COMMAND_OUT_OF_TIME;
         command_kill(c);
@@ -344,7 +355,7 @@ void command_tick(struct command *c, int64_t now)
 
 int64_t command_wake_at(const struct command *c)
 {
-    return min_i64(c->term_at, c->kill_at);
+    return min_i64(min_i64(c->term_at, c->kill_at), c->give_up_at);
 }
 
 /* Bounded: there is no writer any more, and a pipe holds little. */
@@ -371,6 +382,7 @@ void command_free(struct command *c)
     buf_fini(&c->output);
     buf_fini(&c->tail);
     buf_fini(&c->line);
+    exec_secrets_fini(&c->secrets);
     arena_fini(&c->arena);
     free(c);
 }

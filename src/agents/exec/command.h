@@ -10,6 +10,7 @@
 #include <intact/agent.h>
 
 #include "agents/exec/exec_config.h"
+#include "agents/exec/exec_secrets.h"
 #include "agents/exec/keeper.h"
 #include "base/arena.h"
 #include "base/buf.h"
@@ -44,10 +45,10 @@ struct command {
     size_t written;
     struct buf output, tail, line;
     bool line_is_too_long;
-    bool tail_is_cut;      /* something was dropped before it */
-    struct slice *secrets; /* must not be disclosed */
-    size_t secret_count;
+    bool tail_is_cut;                     /* something was dropped before it */
+    struct exec_secrets secrets;          /* must not be disclosed */
     int64_t started_at, term_at, kill_at; /* CLOCK_BOOTTIME; INT64_MAX: it was done */
+    int64_t give_up_at;                   /* when its keeper has to be gone; INT64_MAX: not yet */
     int64_t grace_ms;
     enum command_end end;
     struct keeper_report report; /* what 0: none came */
@@ -64,7 +65,8 @@ struct command *command_start(const struct exec_agent_config *agent,
  * for them. */
 bool command_watch(struct command *c, int epoll) MUST_USE;
 
-/* Its pipes cannot be watched: it ends as if its keeper had been killed. */
+/* It ends as if its keeper had been killed: its pipes cannot be watched, or the keeper does not
+ * obey. */
 void command_give_up(struct command *c);
 
 /* One of its pipes is ready: reads or writes what there is, and no more than a bit. */

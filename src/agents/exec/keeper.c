@@ -261,7 +261,8 @@ static _Noreturn void keep(const struct keeper_order *o)
         _exit(FAILED_TO_RUN);
     (void)prctl(PR_SET_NAME, "intact-keeper"); /* for people */
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
-    (void)setsid(); /* no signals from a terminal */
+    (void)setsid();                         /* no signals from a terminal */
+    (void)prctl(PR_SET_PDEATHSIG, SIGCONT); /* its command may have stopped it */
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
     k.signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);

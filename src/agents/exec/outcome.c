@@ -191,7 +191,7 @@ static bool hide_in_json(const struct command *c, struct slice out, struct buf *
     CLEANUP(arena_fini) struct arena a = {0};
     struct json *j = NULL;
 
-    if (c->secret_count == 0 || json_parse(&a, out, &j, NULL) != ERR_OK)
+    if (c->secrets.count == 0 || json_parse(&a, out, &j, NULL) != ERR_OK)
         return false;
     surroundings_clean_json(c, out, ret);
     return true;

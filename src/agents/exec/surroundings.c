@@ -15,9 +15,7 @@
 #include "json/text.h"
 
 enum {
-    SECRET_MIN = 4, /* shorter ones occur everywhere, and are not looked for */
-    OWN_MAX = 16,   /* variables that every command gets */
-    LINES_MAX = 64, /* of a secret, which are looked for one by one */
+    OWN_MAX = 16, /* variables that every command gets */
 };
 
 #define USUAL_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -63,30 +61,6 @@ static void put_pair(struct making *m, struct slice name, struct slice value)
 
 /* ---- secrets ---- */
 
-/* The longest comes first: a shorter one may be the beginning of it, and would leave its rest. */
-static void insert(struct command *c, struct slice line)
-{
-    size_t at = c->secret_count++;
-
-    ASSERT(at < LINES_MAX && line.len >= SECRET_MIN);
-    for (; at > 0 && c->secrets[at - 1].len < line.len; at--)
-        c->secrets[at] = c->secrets[at - 1];
-    c->secrets[at] = line;
-}
-
-/* Each line by itself: messages are made of lines. */
-static void remember(struct command *c, struct slice secret)
-{
-    while (secret.len > 0 && c->secret_count < LINES_MAX) {
-        const char *end = memchr(secret.ptr, '\n', secret.len);
-        size_t len = end ? (size_t)(end - secret.ptr) : secret.len;
-        if (len >= SECRET_MIN)
-            insert(c, (struct slice){secret.ptr, len});
-        len += end != NULL;
-        secret = (struct slice){secret.ptr + len, secret.len - len};
-    }
-}
-
 static bool read_secret(struct making *m, struct slice path, struct slice *ret)
 {
     const struct secret_place place = {.file = path.ptr};
@@ -100,7 +74,7 @@ static bool read_secret(struct making *m, struct slice path, struct slice *ret)
         fault = "it is no text";
     if (!fault) {
         *ret = arena_copy(&m->c->arena, (struct slice){text, len});
-        remember(m->c, *ret);
+        exec_secrets_add(&m->c->secrets, *ret);
     }
     secret_wipe(text, len);
     if (fault)
@@ -118,7 +92,7 @@ static bool add_configured(struct making *m)
         if (v->source == EXEC_INHERITED)
             value = slice_of(getenv(v->text.ptr));
         if (v->source == EXEC_INHERITED && v->is_secret && value.ptr)
-            remember(m->c, value);
+            exec_secrets_add(&m->c->secrets, value);
         if (v->source == EXEC_FILE && !read_secret(m, v->text, &value))
             return false;
         if (value.ptr)
@@ -232,13 +206,13 @@ bool surroundings_make(struct command *c, struct keeper_order *o, char *why, /* 
     const struct exec_user *u = &c->what->user;
 
     m.env = arena_alloc(&c->arena, (most + 1) * sizeof *m.env);
-    c->secrets = arena_alloc(&c->arena, LINES_MAX * sizeof *c->secrets);
     put_text(&m, "PATH", USUAL_PATH);
     put_text(&m, "HOME", u->home);
     put_text(&m, "USER", u->name);
     put_text(&m, "LOGNAME", u->name);
     if (!add_configured(&m))
         return false;
+    exec_secrets_sort(&c->secrets);
     add_own(&m);
     o->envp = m.env;
     o->program = find_program(&m, c->what->argv[0]);
@@ -248,43 +222,6 @@ bool surroundings_make(struct command *c, struct keeper_order *o, char *why, /* 
 }
 
 /* ---- what may be disclosed ---- */
-
-/* The replacement does not reveal its length. */
-static void cover(struct buf *b, struct slice secret)
-{
-    struct slice rest = buf_view(b);
-    struct buf covered = {0};
-
-    ASSERT(secret.len >= SECRET_MIN);
-    while (rest.len > 0) {
-        const char *found = memmem(rest.ptr, rest.len, secret.ptr, secret.len);
-        if (!found)
-            break;
-        size_t at = (size_t)(found - rest.ptr);
-        buf_slice(&covered, (struct slice){rest.ptr, at});
-        buf_str(&covered, "***");
-        rest = (struct slice){found + secret.len, rest.len - at - secret.len};
-    }
-    if (covered.len == 0)
-        return;
-    buf_slice(&covered, rest);
-    buf_fini(b);
-    *b = covered;
-}
-
-/* Covers the rest of a secret that begins in the part of the text that was dropped. */
-static void cover_begun(struct buf *b, struct slice secret)
-{
-    for (size_t skip = 1; skip + SECRET_MIN <= secret.len; skip++) {
-        size_t left = secret.len - skip;
-        if (left > b->len || memcmp(b->ptr, secret.ptr + skip, left) != 0)
-            continue;
-        memset(b->ptr, '*', 3);
-        memmove(b->ptr + 3, b->ptr + left, b->len - left);
-        b->len = b->len - left + 3;
-        return;
-    }
-}
 
 /* Those of ASCII, and the others, which terminals obey as well. */
 static void blank_controls(char *at, size_t len)
@@ -303,9 +240,7 @@ static void blank_controls(char *at, size_t len)
 
 void surroundings_hide(const struct command *c, struct slice text, struct buf *ret)
 {
-    buf_slice(ret, text);
-    for (size_t i = 0; i < c->secret_count; i++)
-        cover(ret, c->secrets[i]);
+    exec_secrets_hide(&c->secrets, text, ret);
 }
 
 void surroundings_clean(const struct command *c, struct slice text, struct buf *ret)
@@ -330,13 +265,15 @@ void surroundings_clean_tail(const struct command *c, struct buf *ret)
     CLEANUP(buf_fini) struct buf copy = {0};
 
     buf_slice(&copy, buf_view(&c->tail));
-    for (size_t i = 0; c->tail_is_cut && i < c->secret_count; i++)
-        cover_begun(&copy, c->secrets[i]);
+    if (c->tail_is_cut)
+        exec_secrets_cover_begun(&c->secrets, &copy);
     surroundings_clean(c, buf_view(&copy), ret);
 }
 
-/* A string of sound JSON, with its quotes; how it is escaped does not matter. */
-static void write_clean(const struct command *c, struct slice literal, struct buf *ret)
+/* A string of sound JSON, with its quotes; how it is escaped does not matter. Names of members stay
+ * different: `names` counts those that were changed. */
+static void write_clean(const struct command *c, struct slice literal, unsigned *names,
+                        struct buf *ret)
 {
     CLEANUP(arena_fini) struct arena a = {0};
     CLEANUP(buf_fini) struct buf text = {0};
@@ -345,10 +282,13 @@ static void write_clean(const struct command *c, struct slice literal, struct bu
     if (json_parse(&a, literal, &j, NULL) != ERR_OK)
         return;
     surroundings_hide(c, j->text, &text);
-    if (slice_eq(buf_view(&text), j->text))
+    if (slice_eq(buf_view(&text), j->text)) {
         buf_slice(ret, literal);
-    else
-        json_string(ret, buf_view(&text));
+        return;
+    }
+    if (names && (*names)++ > 0)
+        buf_fmt(&text, "%u", *names);
+    json_string(ret, buf_view(&text));
 }
 
 static size_t literal_len(struct slice json)
@@ -360,16 +300,38 @@ static size_t literal_len(struct slice json)
     return len < json.len ? len + 1 : json.len;
 }
 
+static size_t number_len(struct slice json)
+{
+    size_t len = 0;
+
+    while (len < json.len && json.ptr[len] && strchr("0123456789+-.eE", json.ptr[len]))
+        len++;
+    return len;
+}
+
+static bool is_name_of_member(struct slice rest)
+{
+    size_t at = 0;
+
+    while (at < rest.len && rest.ptr[at] && strchr(" \t\r\n", rest.ptr[at]))
+        at++;
+    return at < rest.len && rest.ptr[at] == ':';
+}
+
 void surroundings_clean_json(const struct command *c, struct slice json, struct buf *ret)
 {
+    unsigned names = 0;
+
     while (json.len > 0) {
-        size_t len = 1;
-        if (json.ptr[0] == '"') {
-            len = literal_len(json);
-            write_clean(c, (struct slice){json.ptr, len}, ret);
-        } else {
-            buf_byte(ret, json.ptr[0]);
-        }
-        json = (struct slice){json.ptr + len, json.len - len};
+        bool is_text = json.ptr[0] == '"';
+        size_t len = is_text ? literal_len(json) : number_len(json);
+        struct slice literal = {json.ptr, len > 0 ? len : 1};
+        json = (struct slice){json.ptr + literal.len, json.len - literal.len};
+        if (is_text)
+            write_clean(c, literal, is_name_of_member(json) ? &names : NULL, ret);
+        else if (len > 0 && exec_secrets_have(&c->secrets, literal))
+            buf_str(ret, "\"***\"");
+        else
+            buf_slice(ret, literal);
     }
 }
