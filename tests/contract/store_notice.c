@@ -193,6 +193,24 @@ static void the_next_part_reads_what_waits_for_long(void **state)
     CHECK(sum == PARTS, "all do by now: %zu", sum);
 }
 
+/* The clocks of those who sent them may differ. */
+static void no_part_reads_one_behind_one_that_it_does_not_read(void **state)
+{
+    struct world *w = *state;
+    const int64_t never = INT64_C(1) << 50;
+    size_t sum = 0;
+
+    if (!w->s->ops->nodes)
+        return;
+    insert_at(w, "one", 7);
+    insert_at(w, "one", never);
+    insert_at(w, "one", 8);
+    insert_at(w, "one", 7);
+    for (uint32_t part = 0; part < PARTS; part++)
+        sum += read_by_part(w, part, "n1/1");
+    CHECK(sum == 4 + (PARTS - 1), "all by its own part, the first by others: %zu", sum);
+}
+
 static void of_each_task_it_is_known_since_when_it_is_told(void **state)
 {
     struct world *w = *state;
@@ -355,6 +373,7 @@ int main(void)
         ON_ALL(a_page_has_so_many_bytes),
         ON_ALL(each_part_has_its_own),
         ON_ALL(the_next_part_reads_what_waits_for_long),
+        ON_ALL(no_part_reads_one_behind_one_that_it_does_not_read),
         ON_ALL(of_each_task_it_is_known_since_when_it_is_told),
         ON_ALL(a_change_takes_its_notices_along),
         ON_ALL(other_changes_of_the_batch_are_done),

@@ -101,8 +101,21 @@ static bool is_behind(const struct mem_notices *m, struct slice task, int64_t se
     return false;
 }
 
+/* Whether one of that task waits between these numbers that was sent later than at that time. */
+static bool is_overtaking(const struct mem_notices *m, const struct notice_row *row, int64_t after,
+                          int64_t at)
+{
+    for (size_t i = 0; i < m->count && m->list[i].row.seq < row->seq; i++) {
+        const struct notice_row *other = &m->list[i].row;
+        if (!other->refused_at && other->seq > after && other->at > at
+            && slice_eq(other->task, row->task))
+            return true;
+    }
+    return false;
+}
+
 /* `row` has what is read of its task. */
-static bool is_for(const struct notice_read *n, struct notice_row *row)
+static bool is_for(const struct mem_notices *m, const struct notice_read *n, struct notice_row *row)
 {
     row->is_of_other = false;
     if (n->parts <= 1 || (row->owner.ptr && slice_eq(row->owner, n->me)))
@@ -112,7 +125,8 @@ static bool is_for(const struct notice_read *n, struct notice_row *row)
     if (row->owner.ptr)
         distance = (distance + 1) * NOTICE_OWNER_PATIENCES;
     row->is_of_other = distance > 0;
-    return distance == 0 || row->at <= n->now - distance * n->patience_ms;
+    int64_t since = n->now - distance * n->patience_ms;
+    return distance == 0 || (row->at <= since && !is_overtaking(m, row, n->after_seq, since));
 }
 
 void mem_notices_read(const struct mem_notices *m, bool refused, struct notice_read *n,
@@ -132,7 +146,7 @@ void mem_notices_read(const struct mem_notices *m, bool refused, struct notice_r
         struct notice_row seen = *row;
         if (look)
             look(arg, &seen);
-        if (!refused && !is_for(n, &seen))
+        if (!refused && !is_for(m, n, &seen))
             continue;
         n->more = n->count == n->limit || !notice_fits(n, row, &bytes);
         if (!n->more)

@@ -8,6 +8,10 @@
 #define NOTICE_DISTANCE \
     "(($5::int8 - abs(hashtext(n.task)::int8) % greatest($4::int8, 1) + $4::int8) " \
     "% greatest($4::int8, 1))"
+/* Since when a notice must wait to be read by this part. */
+#define NOTICE_PATIENCE \
+    CLOCK " - $7::int8 * CASE WHEN t.locked_by IS NULL " \
+    "THEN " NOTICE_DISTANCE " ELSE (" NOTICE_DISTANCE " + 1) * $8::int8 END"
 /* Bodies of others', and those beyond the bytes, are not read. OFFSET: for each a look into the
  * index, and no join with all tasks. */
 #define NOTICE_READ \
@@ -20,8 +24,9 @@
     "(SELECT 1 FROM ~notice AS m WHERE m.refused_at IS NULL AND m.task = n.task " \
     "AND m.seq <= $1)) AND ($4::int8 <= 1 OR t.locked_by = $6 " \
     "OR t.locked_by IS NULL AND " NOTICE_DISTANCE " = 0 " \
-    "OR n.at <= " CLOCK " - $7::int8 * CASE WHEN t.locked_by IS NULL " \
-    "THEN " NOTICE_DISTANCE " ELSE (" NOTICE_DISTANCE " + 1) * $8::int8 END) " \
+    "OR n.at <= " NOTICE_PATIENCE " AND NOT EXISTS (SELECT 1 FROM ~notice AS m " \
+    "WHERE m.refused_at IS NULL AND m.task = n.task AND m.seq > $1 AND m.seq < n.seq " \
+    "AND m.at > " NOTICE_PATIENCE ")) " \
     "ORDER BY n.seq LIMIT $2), " \
     "b AS (SELECT k.*, sum(bytes) OVER (ORDER BY seq) AS sum, " \
     "row_number() OVER (ORDER BY seq) AS number FROM k) " \

@@ -51,9 +51,10 @@ struct notice_read {
     size_t bytes_max; /* of their bodies; one is read whatever it has. 0: any */
     /* Where nodes share the store, what is for others is not read: a notice is for the owner of its
      * task; else for the part that a hash of the task names, which has distance 0. A part with
-     * another distance reads what has waited for so many patiences. (So who reads a notice reads
-     * all earlier ones of its task.) If the task has another owner, each distance is one larger,
-     * and NOTICE_OWNER_PATIENCES times as many. */
+     * another distance reads what has waited for so many patiences, as have all earlier ones of
+     * its task: nodes whose clocks differ wrote them. So who reads a notice reads these, too. If
+     * the task has another owner, each distance is one larger, and NOTICE_OWNER_PATIENCES times as
+     * many. */
     uint32_t parts, part; /* parts <= 1: all */
     struct slice me;      /* an owner */
     int64_t patience_ms;
