@@ -254,11 +254,30 @@ static void gather_rows(struct job *j, const struct live *l, uint16_t step, stru
     };
 }
 
+/* How many rows below that number say at most that they are to be undone: those that the list
+ * counts and that are not known yet, and perhaps older ones of items in slots. */
+static uint32_t rows_left(const struct live *l, uint16_t step, uint32_t below)
+{
+    const struct each_spec *each = &l->definition->workflow.steps[step].each;
+    uint32_t to_undo = l->task.steps[step].items->to_undo;
+    uint32_t count = to_undo - min_u32(to_undo, known_count(&l->items[step]));
+
+    for (uint16_t u = each->slots_at; u < each->slots_at + each->slot_count; u++)
+        count += l->task.steps[u].slot != SLOT_FREE && l->task.steps[u].item < below;
+    return count;
+}
+
+/* If a late result says that one item of ten thousand is to be undone after all, the others are not
+ * read. */
 static struct item_read read_to_undo(const struct scheduler *s, const struct live *l, uint16_t step)
 {
+    uint32_t below = unknown_below(l, step);
+    uint32_t left = rows_left(l, step, below);
+
     return (struct item_read){.order = ITEMS_TO_UNDO,
-                              .from = unknown_below(l, step),
-                              .limit = s->config.rows_max,
+                              .from = below,
+                              .limit = left < s->config.rows_max ? left : s->config.rows_max,
+                              .is_all = left <= s->config.rows_max,
                               .bytes_max = ROWS_BYTES_MAX};
 }
 

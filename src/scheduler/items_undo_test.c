@@ -90,8 +90,9 @@ enum { FEW = 6, ROWS = 2 };
 
 static struct stage other;
 static const struct store_ops *works;
-static unsigned reads; /* of rows to be undone */
-static int ahead;      /* from the second read on: ... */
+static unsigned reads;            /* of rows to be undone ... */
+static struct item_read asked[2]; /* ... the first ones */
+static int ahead;                 /* from the second read on: ... */
 enum { FINE, GARBLED, FAILS };
 
 /* The first rows bring one item back, and leave another one known. */
@@ -100,7 +101,10 @@ static enum err read_rows(struct store *store, struct item_read *r, struct arena
 {
     if (r->order != ITEMS_TO_UNDO)
         return works->items->read(store, r, a, e);
+    if (reads < COUNT_OF(asked))
+        asked[reads] = *r;
     r->limit = ROWS;
+    r->is_all = false;
     bool spoilt = ++reads > 1;
     if (spoilt && ahead == FAILS)
         return error_set(e, ERR_IO, "a test");
@@ -206,6 +210,23 @@ static void nothing_is_read_ahead_for_a_paused_task(void **state)
     few_end();
 }
 
+/* The list counts how many there are, so nobody looks for others behind the last one: a late result
+ * may be that of one item of ten thousand. */
+static void no_more_rows_are_asked_for_than_there_are(void **state)
+{
+    (void)state;
+    (void)few_are_to_be_undone(true, FINE);
+    turns(&s, 1000);
+    CHECK(reads == 2, "%u reads", reads);
+    CHECK(asked[0].is_all && asked[0].limit == FEW, "%zu rows", asked[0].limit);
+    /* one runs, and one is known */
+    CHECK(asked[1].is_all && asked[1].limit == FEW - 2, "then %zu", asked[1].limit);
+    answer(&s, "ag", 0, done());
+    undo_all(&s, FEW - 1);
+    CHECK(s.ended_in == TASK_COMPENSATED, "%s", task_state_text(s.ended_in));
+    few_end();
+}
+
 /* A row ahead is unreadable, which concerns nobody yet: the undo that runs is tried again later,
  * the task is paused, and whichever node it is resumed on goes on with it. */
 static void an_undo_with_rows_ahead_is_for_any_node(void **state)
@@ -268,6 +289,7 @@ int main(void)
         cmocka_unit_test(an_undo_keeps_all_places_busy),
         cmocka_unit_test(nothing_is_read_ahead_while_nothing_runs),
         cmocka_unit_test(nothing_is_read_ahead_for_a_paused_task),
+        cmocka_unit_test(no_more_rows_are_asked_for_than_there_are),
         cmocka_unit_test(an_undo_with_rows_ahead_is_for_any_node),
         cmocka_unit_test(a_row_ahead_is_read_again_when_a_place_waits_for_it),
         cmocka_unit_test(rows_ahead_do_not_keep_a_task_whose_undo_is_elsewhere),

@@ -168,11 +168,46 @@ static void every_statement_goes_through_an_index(void **state)
         plan_is(&sqlite_store_of(w->s)->writer, cases[i].which, cases[i].plan, cases[i].scans);
 }
 
+/* A late result may be that of one item of a list of which all else is undone. */
+static void the_last_item_to_be_undone_is_read_alone(void **state)
+{
+    enum { ITEMS = 1000, LATE = 990, STEPS_MANY = 500 };
+    struct world *w = *state;
+    struct item_row *items = arena_alloc(&w->a, ITEMS * sizeof *items);
+    struct change c = {.kind = CHANGE_UPDATE, .row = a_row("one")};
+    struct item_read r = {.task = SLICE("one"),
+                          .step = SLICE("pack"),
+                          .generation = 1,
+                          .order = ITEMS_TO_UNDO,
+                          .from = LATE + 1,
+                          .limit = 1,
+                          .is_all = true};
+
+    must(insert_row(w, c.row), "one");
+    for (uint32_t i = 0; i < ITEMS; i++)
+        items[i] = (struct item_row){.step = r.step,
+                                     .generation = r.generation,
+                                     .number = i,
+                                     .state = i == LATE ? STEP_COMPLETED : STEP_UNDONE,
+                                     .needs_undo = i == LATE,
+                                     .doc = SLICE("{}")};
+    c.row.revision = 2;
+    c.row.items = items;
+    c.row.item_count = ITEMS;
+    must(put_change(w, c), "items");
+    must(w->s->ops->items->read(w->s, &r, &w->a, &w->e), w->e.text);
+    CHECK(r.count == 1 && r.rows[0].number == LATE, "%zu items", r.count);
+    int steps = sqlite3_stmt_status(sqlite_store_of(w->s)->reader.stmts[SQL_ITEMS_TO_UNDO],
+                                    SQLITE_STMTSTATUS_VM_STEP, 1);
+    CHECK(steps < STEPS_MANY, "%d operations", steps);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         ON_SQLITE(changes_of_rows_open_nothing_that_stays_as_it_is),
         ON_SQLITE(a_row_is_found_by_its_number_if_it_is_that_of_its_id),
+        ON_SQLITE(the_last_item_to_be_undone_is_read_alone),
         ON_SQLITE(every_statement_goes_through_an_index),
     };
     return cmocka_run_group_tests_name("statements in SQLite", tests, NULL, NULL);

@@ -612,6 +612,11 @@ static void ten_thousand_items(void **state)
     CHECK(seen == ITEMS_MAX, "%u", seen);
     page_is(w, page_of("one", ITEMS_TO_UNDO, ITEMS_MAX, 2), "9907 completed, 9807 completed, +");
     page_is(w, page_of("one", ITEMS_TO_UNDO, 108, 2), "107 completed, 7 completed, ");
+    struct item_read last = page_of("one", ITEMS_TO_UNDO, 108, 2);
+    last.is_all = true;
+    page_is(w, last, "107 completed, 7 completed, ");
+    last.limit = 1; /* whoever asks so does not want others */
+    page_is(w, last, "107 completed, ");
     struct item_outputs o = outputs_of(ITEMS_MAX, 1 << 20);
     must(w->s->ops->items->outputs(w->s, &o, &w->a, &w->e), w->e.text);
     CHECK(o.json.len == 2 * ITEMS_MAX + 1, "%zu", o.json.len);

@@ -213,6 +213,11 @@ static void look_at_items(struct world *w)
     must(ops->read(w->s, &r, &w->a, &w->e), w);
     CHECK(r.count == 3 && r.more && r.rows[2].number == 200, "%zu items", r.count);
     looked(w, "items to undo", ITEMS); /* nearly always all of a list, or none */
+    r.limit = 1;
+    r.is_all = true; /* after a late result */
+    must(ops->read(w->s, &r, &w->a, &w->e), w);
+    CHECK(r.count == 1 && !r.more && r.rows[0].number == 400, "%zu items", r.count);
+    looked(w, "the last item to undo", 110);
     must(ops->outputs(w->s, &o, &w->a, &w->e), w);
     CHECK(o.json.len == 2 * ITEMS + 1, "%zu bytes", o.json.len);
     looked(w, "outputs", ITEMS + 1);

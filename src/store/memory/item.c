@@ -87,6 +87,11 @@ static bool is_of(const struct item_row *row, const struct item_row *list)
     return slice_eq(row->step, list->step) && row->generation == list->generation;
 }
 
+static bool is_complete(const struct item_read *r)
+{
+    return r->is_all && r->count == r->limit;
+}
+
 /* False: the page is full. */
 static bool add(const struct mem_task *t, const struct item_row *row, struct item_read *r,
                 size_t *bytes, struct arena *a)
@@ -123,12 +128,12 @@ void mem_items_read(const struct mem_task *t, struct item_read *r, struct arena 
 
     r->rows = arena_alloc(a, (r->limit < m->count ? r->limit : m->count) * sizeof *r->rows);
     if (r->order == ITEMS_UP || r->order == ITEMS_FAILED) {
-        for (; i < m->count && is_of(&m->list[i].row, &key); i++)
+        for (; i < m->count && is_of(&m->list[i].row, &key) && !is_complete(r); i++)
             if (is_wanted(r, &m->list[i].row) && !add(t, &m->list[i].row, r, &bytes, a))
                 return;
         return;
     }
-    for (; i > 0 && is_of(&m->list[i - 1].row, &key); i--)
+    for (; i > 0 && is_of(&m->list[i - 1].row, &key) && !is_complete(r); i--)
         if (is_wanted(r, &m->list[i - 1].row) && !add(t, &m->list[i - 1].row, r, &bytes, a))
             return;
 }

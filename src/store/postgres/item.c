@@ -103,7 +103,7 @@ enum err pg_items_read(struct store *base, struct item_read *ir, struct arena *a
     param_text(&q, ir->step);
     param_number(&q, ir->generation);
     param_number(&q, ir->from);
-    param_number(&q, (int64_t)ir->limit + 1);
+    param_number(&q, (int64_t)ir->limit + !ir->is_all);
     param_number(&q, (int64_t)ir->bytes_max);
     CLEANUP(result_end) PGresult *r = pg_read(s, &q, e, "read items");
     if (!r)

@@ -40,6 +40,7 @@ struct item_read {
     enum item_order order;
     int64_t from; /* UP, FAILED: this number or greater; else: less than this number */
     size_t limit;
+    bool is_all;           /* there are no more than `limit`: nothing is looked for behind them */
     size_t bytes_max;      /* of documents and payloads; one is read whatever it has. 0: any */
     struct item_row *rows; /* out */
     size_t count;          /* out */

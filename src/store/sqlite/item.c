@@ -127,7 +127,7 @@ static int read_page(struct db *d, struct item_read *r, struct arena *a)
     bind_text(q, 2, r->step);
     bind_number(q, 3, r->generation);
     bind_number(q, 4, r->from);
-    bind_number(q, 5, (int64_t)r->limit + 1);
+    bind_number(q, 5, (int64_t)r->limit + !r->is_all);
     return read_rows(d, q, r, a);
 }
 
