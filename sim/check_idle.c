@@ -31,6 +31,14 @@ static bool is_ready_forward(const struct subject *t, uint32_t i)
     return true;
 }
 
+/* Something of the step runs, or is to be undone: its predecessors wait for that. */
+static bool holds_back(const struct subject *t, uint32_t q)
+{
+    const struct seen_step *s = &t->seen.steps[q];
+
+    return seen_runs(s) || seen_needs_undo(&t->flow->steps[q], s);
+}
+
 static bool is_ready_backward(const struct subject *t, uint32_t i)
 {
     const struct flow_step *f = &t->flow->steps[i];
@@ -40,9 +48,7 @@ static bool is_ready_backward(const struct subject *t, uint32_t i)
         || t->seen.stop != STOP_NONE || (s->direction == DIRECTION_UNDO && s->state == STEP_FAILED))
         return false;
     for (uint32_t q = 0; q < t->seen.step_count; q++)
-        if (f->future & BIT(q)
-            && (seen_open(&t->seen.steps[q])
-                || seen_needs_undo(&t->flow->steps[q], &t->seen.steps[q])))
+        if (f->future & BIT(q) && holds_back(t, q))
             return false;
     return passed(seen_doubt_until(s) + MARGIN_MS);
 }
@@ -52,9 +58,7 @@ static bool is_ready_on_undo(const struct subject *t, uint32_t i)
     if (t->seen.direction == DIRECTION_FORWARD || !is_ready_forward(t, i))
         return false;
     for (uint32_t q = 0; q < t->seen.step_count; q++)
-        if (!t->flow->steps[q].on_undo
-            && (seen_open(&t->seen.steps[q])
-                || seen_needs_undo(&t->flow->steps[q], &t->seen.steps[q])))
+        if (!t->flow->steps[q].on_undo && holds_back(t, q))
             return false;
     return true;
 }

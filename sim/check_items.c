@@ -264,7 +264,7 @@ static void check_brought(struct change_of_items *c, struct seen_items *is,
     for (uint32_t q = 0; q < c->new->step_count; q++)
         if (c->f->future & BIT(q))
             must(c, l->unit,
-                 !seen_open(&c->new->steps[q])
+                 !seen_runs(&c->new->steps[q])
                      && !seen_needs_undo(&c->t->flow->steps[q], &c->new->steps[q]),
                  "items are undone after all that relied on them");
 }

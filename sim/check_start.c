@@ -87,7 +87,7 @@ static void check_backward(const struct begin *b)
     for (uint32_t q = 0; q < flow->step_count; q++)
         if (b->f->future & BIT(q))
             must(b,
-                 !seen_open(&b->new->steps[q])
+                 !seen_runs(&b->new->steps[q])
                      && !seen_needs_undo(&flow->steps[q], &b->new->steps[q]),
                  "a compensation starts after those of its successors ended");
     must(b, doubt == 0 || b->a->started_at >= doubt + MARGIN_MS,

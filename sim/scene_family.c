@@ -143,7 +143,7 @@ static void one_child(void)
             {.undo = UNDO_CALL,                                       \
              .undo_retry = {.attempts = 5},                           \
              .before = BIT(1),                                        \
-             .complete_by_ms = 5 * MS_PER_S},                         \
+             .complete_by_ms = 10 * MS_PER_S},                        \
         }                                                             \
     }
 

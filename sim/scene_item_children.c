@@ -267,7 +267,7 @@ static void second_has_two(void)
             {.undo = UNDO_CALL,                                                \
              .undo_retry = {.attempts = 5},                                    \
              .before = BIT(1),                                                 \
-             .complete_by_ms = 5 * MS_PER_S},                                  \
+             .complete_by_ms = 10 * MS_PER_S},                                 \
         }                                                                      \
     }
 

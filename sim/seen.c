@@ -226,6 +226,7 @@ static void add_items(const struct task_row *row, struct arena *a, const struct 
         read_step(row, a, at, 0, &item);
         s->effects += seen_happened(&item);
         s->doubts += seen_in_doubt(&item);
+        s->open += seen_open(&item) != NULL;
         s->to_undo += item_needs_undo(f, &item);
         s->children += seen_child_is_open(&item);
         s->children_stopped += seen_child_stopped(&item);
@@ -388,6 +389,11 @@ const struct seen_attempt *seen_open(const struct seen_step *s)
         if (s->attempts[i].outcome == OUTCOME_OPEN)
             return &s->attempts[i];
     return NULL;
+}
+
+bool seen_runs(const struct seen_step *s)
+{
+    return seen_open(s) || s->open > 0;
 }
 
 const struct seen_attempt *seen_find(const struct seen_step *s, enum direction d, uint32_t number)

@@ -66,7 +66,8 @@ struct seen_step {
     struct seen_decision decision;
     struct seen_child child;
     uint32_t effects, doubts,
-        to_undo; /* of a step with for_each: of its items, also those at work */
+        to_undo;   /* of a step with for_each: of its items, also those at work */
+    uint32_t open; /* so many of its items run */
     /* Those of its items at work whose children have not ended, stopped, or cannot go back. */
     uint32_t children, children_stopped, children_standing;
 };
@@ -160,6 +161,7 @@ uint64_t seen_hash(struct slice json); /* 0 for NONE */
 uint64_t seen_trace(struct slice traceparent);
 
 const struct seen_attempt *seen_open(const struct seen_step *s); /* NULL: none */
+bool seen_runs(const struct seen_step *s);                       /* or some of its items do */
 const struct seen_attempt *seen_find(const struct seen_step *s, enum direction d, uint32_t number);
 
 /* The child of the step, or of any of its items. */

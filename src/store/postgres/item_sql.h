@@ -36,12 +36,14 @@
     "UNION ALL SELECT (f.doc::json ->> 'undo_input_payload')::int8) AS n " \
     "WHERE n.number > 0 ORDER BY n.number) END"
 
-/* A page. What is beyond its bytes is not read, but for its length; in front of the columns stands
- * how many there are. Most rows name no payload, and then a long one need not be parsed. */
+/* A page. It is numbered when it is complete, because a window function looks for one more row.
+ * What is beyond its bytes is not read, but for its length; in front of the columns stands how many
+ * there are. Most rows name no payload, and then a long one need not be parsed. */
 #define ITEMS(where, order) \
-    "WITH r AS MATERIALIZED (SELECT i.task, i.number, i.state, i.in_doubt, i.needs_undo, i.doc, " \
-    "row_number() OVER (ORDER BY i.number " order ") AS place " ITEMS_OF "AND " where \
-    "ORDER BY i.number " order " LIMIT $5), " \
+    "WITH r AS MATERIALIZED (SELECT i.*, " \
+    "row_number() OVER (ORDER BY i.number " order ") AS place " \
+    "FROM (SELECT i.task, i.number, i.state, i.in_doubt, i.needs_undo, i.doc " ITEMS_OF \
+    "AND " where "ORDER BY i.number " order " LIMIT $5) AS i), " \
     "f AS MATERIALIZED (SELECT r.*, sum(octet_length(r.doc)) OVER (ORDER BY r.place) AS docs " \
     "FROM r), " \
     "b AS MATERIALIZED (SELECT f.*, " ITEM_NUMBERS " AS numbers FROM f " \
