@@ -71,6 +71,12 @@ class Server:
         self.process.wait()
         self.process.stdout.close()
 
+    def end(self):
+        """Who waits for an answer has it by then."""
+        self.process.terminate()
+        self.process.wait()
+        self.process.stdout.close()
+
     def close(self):
         self.kill()
         shutil.rmtree(self.folder)

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import unittest
 
-from cli_kit import INTACT, PATIENCE_S, Agent, WithServer, lines, on_terminal, read, wait_for
+from cli_kit import INTACT, PATIENCE_S, WORKFLOW, Agent, Server, WithServer, lines, on_terminal, read, wait_for
 
 
 class Bulk(WithServer):
@@ -160,6 +160,22 @@ class Bulk(WithServer):
         agent.close()
         done = self.s.run("submit", "--file", self.s.path("f", lines(1, 5000)), "--wait", "50ms", status=1)
         self.assertEqual(done.stdout.splitlines()[1], "0 processed, 0 compensated, 0 in error, 1 not ended")
+
+    def test_a_line_that_is_sent_again_counts_as_it_was_answered_first(self):
+        """A server that ends answers whoever waits: that the tasks were made. Its successor says that they were there."""
+        server = Server("--drain", f"{PATIENCE_S}s")
+        self.addCleanup(server.close)
+        server.run("workflow", "put", server.path("order.yaml", WORKFLOW))
+        p = subprocess.Popen([INTACT, "submit", "--file", server.path("f", lines(3)), "--wait", "3m", "--retry-for", "3m"],
+                             env=server.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        wait_for(lambda: len(server.count()) == 3, "they are submitted")
+        server.end()
+        server.start()
+        agent = Agent(server)
+        out, err = p.communicate(timeout=PATIENCE_S)
+        agent.close()
+        self.assertEqual((p.returncode, out), (0, "3 submitted, 0 existed already, 0 refused\n"
+                                                  "3 processed, 0 compensated, 0 in error, 0 not ended\n"), err)
 
     def test_progress_is_drawn_on_a_terminal_and_only_there(self):
         file = self.s.path("f", lines(2000))

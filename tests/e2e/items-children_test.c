@@ -259,6 +259,21 @@ static void an_item_goes_on_without_its_child(void **state)
     assert_int_equal(int_at(&r, "steps.0.items.skipped"), 1);
 }
 
+/* Nobody needs the child any more: it is over, for operators as well. */
+static void a_step_that_is_left_closes_the_child_that_stopped(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    order_lines("holds", "f-left", 1);
+    serve_until("f-left", "error", 0);
+    post(&node, &r, "/v1/tasks/f-left/skip", "{\"step\": \"parcel\", \"reason\": \"test\"}");
+    EXPECT(&r, 200);
+    serve_until("f-left", "processed", -1);
+    WAIT_FOR((task_of(&node, &r, "f-left@parcel.0"), time_at(&r, "closed_at") != 0),
+             "it is closed");
+}
+
 static void an_item_that_is_retried_has_another_child(void **state)
 {
     REPLY r = {0};
@@ -333,6 +348,7 @@ int main(int argc, char **argv)
         ONE(a_cancelled_parent_stops_its_children),
         ONE(a_child_in_error_keeps_its_place_until_it_is_repaired),
         ONE(an_item_goes_on_without_its_child),
+        ONE(a_step_that_is_left_closes_the_child_that_stopped),
         ONE(an_item_that_is_retried_has_another_child),
         ONE(a_pause_passes_down_to_the_children_of_items),
         ONE(a_server_that_is_killed_loses_no_child),

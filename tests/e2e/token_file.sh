@@ -16,11 +16,11 @@ fail() {
 
 stop() {
     local pid
-    for pid in ${server:-} ${liar:-}; do
+    for pid in ${server:-} ${liar:-} ${watching:-}; do
         kill "$pid" 2>/dev/null || true
         wait "$pid" 2>/dev/null || true
     done
-    server='' liar=''
+    server='' liar='' watching=''
 }
 
 finish() {
@@ -31,10 +31,11 @@ finish() {
 }
 trap finish EXIT
 
+listen_at=0 # the port; 0: any
 # Usage: start [OPTIONS...]; sets $server and INTACT_SERVER
 start() {
     : >"$work/ready"
-    "$intact" serve --data "$work/data" --listen 127.0.0.1:0 "$@" >"$work/ready" 2>>"$work/log" &
+    "$intact" serve --data "$work/data" --listen "127.0.0.1:$listen_at" "$@" >"$work/ready" 2>>"$work/log" &
     server=$!
     until grep -q listening "$work/ready"; do
         kill -0 "$server" 2>/dev/null || fail "no server: $(cat "$work/log")"
@@ -217,6 +218,35 @@ status=0
 /usr/bin/python3 "$work/heir.py" "$intact" "$work/data" "$work/told/seen" >"$work/out" 2>&1 || status=$?
 kept_secret
 [ "$status" = 1 ] && grep -q "does not show that it knows" "$work/out" || fail "the heir: $(cat "$work/out")"
+
+# What follows changes has connections of its own. The token that was found is for the server where it was found: when that
+# is gone, the next one of the list is not told it.
+listens() {
+    curl -s -H "Authorization: Bearer $admin" "$own/metrics" | grep -q 'listeners{of="all"} 1'
+}
+# Usage: until_it_listens; it may have ended
+until_it_listens() {
+    until listens; do
+        kill -0 "$watching" 2>/dev/null || break
+        sleep 0.05
+    done
+}
+listen_at=$(cd "$(dirname "$0")/.." && /usr/bin/python3 -B -c 'from ports import free_port; print(free_port())')
+start
+own=$INTACT_SERVER
+lie "$file"
+touch "$work/told/seen"
+INTACT_SERVER=$own,$INTACT_SERVER "$intact" watch >"$work/out" 2>&1 &
+watching=$!
+until_it_listens
+kill -KILL "$server"
+{ wait "$server"; } 2>/dev/null || true
+start
+until_it_listens
+kept_secret
+listens || fail "it does not follow its server any more: $(cat "$work/out")"
+stop
+listen_at=0
 
 # Somebody passes on what the true server says, its proof among it; the port is not the server's.
 cat >"$work/relay.py" <<'PY'

@@ -28,8 +28,8 @@ from kit import PATIENCE_S, free_port, wait_for  # noqa: E402
 from power_kit import Disk  # noqa: E402
 
 HOUR_MS = 3600_000
-WORKFLOW = {"intact": 1, "workflow": "w", "steps": [
-    {"name": "a", "agent": "ag", "action": "x", "undo": "none", "if": "false"}]}
+STEPS = [{"name": "a", "agent": "ag", "action": "x", "undo": "none", "if": "false"}]
+WORKFLOWS = "wv"
 
 
 class Server:
@@ -61,6 +61,9 @@ class Server:
             raise AssertionError(f"{path}: {e.code} {e.read()}") from e
         except OSError:
             return None
+
+    def define(self, workflow):
+        return self.call(f"/v1/workflows/{workflow}", {"intact": 1, "workflow": workflow, "steps": STEPS}, "PUT")
 
     def is_there(self, task):
         try:
@@ -94,10 +97,11 @@ class PowerTest(unittest.TestCase):
     def archive_server(self):
         os.mkdir(f"{self.machine}/kept")  # not beside the data, whose own name is synced
         server = Server(self.place, f"{self.machine}/data",
-                        f"archive: {{folder: {self.machine}/kept/archive, compress: false}}\n")
+                        f"archive: {{folder: {self.machine}/kept/archive, compress: false, max_size: 4KiB}}\n")
         server.start()
         self.running.append(server.process)
-        server.call("/v1/workflows/w", WORKFLOW, "PUT")
+        for each in WORKFLOWS:
+            server.define(each)
         server.end()
         return server
 
@@ -105,8 +109,9 @@ class PowerTest(unittest.TestCase):
         """So many tasks that ended an hour ago, and nothing runs."""
         server.start()
         self.running.append(server.process)
-        for task in tasks:
-            server.call("/v1/tasks", {"id": task, "workflow": "w", "input": {}})
+        for n, task in enumerate(tasks):  # one fills a file of the archive
+            workflow = WORKFLOWS[n % len(WORKFLOWS)]
+            server.call("/v1/tasks", {"id": task, "workflow": workflow, "input": {"text": "x" * 4096}})
             wait_for(task, lambda each=task: server.call(f"/v1/tasks/{each}")["state"] == "processed")
         self.assertEqual(server.end(), 0)
         with sqlite3.connect(f"{self.machine}/data/intact.db") as db:
@@ -121,15 +126,17 @@ class PowerTest(unittest.TestCase):
         return found
 
     def delete_under(self, server, disk, syncs):
-        """Deletes; the power is cut after so many syncs, or (None) at the end. Whether it was cut on the way."""
+        """Deletes, each workflow for itself: the next one needs another file. The power is cut after so many syncs, or (None)
+        at the end. Whether it was cut on the way."""
         self.assertTrue(server.start(disk.env(slow=f"{self.machine}/kept/archive")))
         self.running.append(server.process)
         if syncs is not None:
             disk.cut_after(syncs)
-        while server.process.poll() is None:
-            done = server.call("/v1/retire", {"older_than": "5m"})
-            if done and done.get("tasks") == 0:
-                break
+        for each in WORKFLOWS:
+            while server.process.poll() is None:
+                done = server.call("/v1/retire", {"workflow": each, "older_than": "5m"})
+                if done and done.get("tasks") == 0:
+                    break
         was_cut = server.process.poll() is not None
         server.end(signal.SIGKILL)
         disk.cut_power()
@@ -165,7 +172,7 @@ class PowerTest(unittest.TestCase):
         accepted = []
         if syncs is not None:
             disk.cut_after(syncs)
-        if server.start(disk.env()) and server.call("/v1/workflows/w", WORKFLOW, "PUT"):
+        if server.start(disk.env()) and server.define("w"):
             while server.process.poll() is None and (syncs is not None or len(accepted) < 10):
                 task = f"t{len(accepted)}"
                 if server.call("/v1/tasks", {"id": task, "workflow": "w", "input": {}}):
