@@ -294,7 +294,8 @@ static const struct changed *change_of(const struct effect_record *r, struct sli
     return NULL;
 }
 
-/* What `undone` sees, with that value of the member. */
+/* What `undone` sees, with that value of the member. There is no request to undo it: `.undo` is a
+ * text, so an expression that needs the input of one fails, and does not go on with null. */
 static const struct json *root_without(const struct world_state *w, const struct world_member *m,
                                        struct slice value, const struct effect_record *r,
                                        struct arena *a)
@@ -311,6 +312,7 @@ static const struct json *root_without(const struct world_state *w, const struct
     json_close(&b, '}');
     json_member_raw(&b, "input", r->input);
     json_member_raw(&b, "output", r->output);
+    json_member_text(&b, "undo", SLICE("nobody asked"));
     json_close(&b, '}');
     return parse(a, arena_copy(a, buf_view(&b)));
 }
@@ -328,7 +330,7 @@ static bool take_away(struct world_state *w, const struct world_member *m,
 
     if (reverse)
         err = evaluate(reverse, root_without(w, m, now, r, &a), &next, &e);
-    else if (is_number(c->before) && is_number(c->after) && is_number(now))
+    if (err != ERR_OK && is_number(c->before) && is_number(c->after) && is_number(now))
         err = subtract(w, now, c, &next, &e);
     if (err != ERR_OK)
         return false;

@@ -271,6 +271,22 @@ static void an_operator_undoes_items_and_children_as_undone_says(void **state)
     is("n", "10");
 }
 
+/* Nobody asked for the undo, so it has no input: null would be added, and nothing taken away. */
+static void what_undone_takes_from_the_input_of_an_undo_is_subtracted(void **state)
+{
+    const struct world_member *n = world_member(&world, SLICE("n"));
+    struct effect_record *r = of_step("a", "pay");
+
+    (void)state;
+    r->reverse = effect("n", ".world.n + .undo.input.cents");
+    assert_true(take("a", effect("n", ".world.n - 5")));
+    r->stays = true;
+    CHECK(world_values_equal(world_without_staying(&world, n), SLICE("10")), "n");
+    r->stays = false;
+    assert_true(world_undo_by_hand(&world, SLICE("pay")));
+    is("n", "10");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -287,6 +303,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_stays_is_taken_away_newest_first, begin, end),
         cmocka_unit_test_setup_teardown(an_operator_undoes_items_and_children_as_undone_says, begin,
                                         end),
+        cmocka_unit_test_setup_teardown(what_undone_takes_from_the_input_of_an_undo_is_subtracted,
+                                        begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

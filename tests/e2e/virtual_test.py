@@ -202,6 +202,33 @@ class VirtualTest(unittest.TestCase):
             task.signal("paid", {})
             task.expect("processed", within="2m", timeout=PATIENCE_S)
 
+    def test_what_begins_on_the_way_is_waited_for(self):
+        """Regardless is of what holds the clock at the beginning."""
+        server = self.server()
+        server.define("intact: 1\nworkflow: two\ncomplete_by: 10d\nsteps:\n"
+                      "  - {name: stuck, agent: x, action: hang, undo: none, complete_by: 5d}\n"
+                      "  - {name: rest, after: [], wait: 1h}\n"
+                      "  - {name: b, after: [rest], agent: x, action: go, undo: none}\n")
+        begun, go_on, done = threading.Event(), threading.Event(), threading.Event()
+        self.addCleanup(go_on.set)
+
+        def hang(_):
+            begun.set()
+            go_on.wait(PATIENCE_S)
+
+        def go(_):
+            time.sleep(0.5)
+            done.set()
+
+        with server.agent("x", {"hang": hang, "go": go}):
+            task = server.submit("two")
+            begun.wait(PATIENCE_S)
+            server.advance("2h", regardless=True, patience=PATIENCE_S)
+            self.assertTrue(done.is_set())
+            attempt = task.get()["steps"][2]["attempts"][0]
+            self.assertEqual((attempt["started_at"], attempt["ended_at"]), ("2026-01-01T10:00:00.000Z", "2026-01-01T10:00:00.000Z"))
+            go_on.set()
+
     def test_an_absent_agent_holds_the_clock(self):
         server = self.server()
         server.define(ORDER)

@@ -9,6 +9,7 @@ export async function uses(): Promise<void> {
   const task: Task = await server.submit("order", { input: { total: 20 } });
   const clock: Clock = await server.advance("2d", { regardless: true });
   await server.advance(new Date(), { patienceMs: 100 });
+  await startServer({ startWithinMs: 1_000, endWithinMs: 1_000 });
   const end: Ended = await task.expect("compensated", { error: "no-address", within: "3d", steps: { ship: "failed" } });
   console.log(clock.now, clock.next, end.tookMs, end.steps["ship"]);
   // @ts-expect-error no such mode
