@@ -13,7 +13,13 @@
 #include "base/map.h"
 #include "json/json.h"
 
-enum { TIMEOUT_MS = 10000, CONNECT_MS = 5000, STORY_MAX = 120, EXPIRES_TIMES = 4, ANSWER_MAX = 16384 };
+enum {
+    TIMEOUT_MS = 10000,
+    CONNECT_MS = 5000,
+    STORY_MAX = 120,
+    EXPIRES_TIMES = 4,
+    ANSWER_MAX = 16384
+};
 
 /* ---- bodies ---- */
 
