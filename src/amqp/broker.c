@@ -27,9 +27,10 @@ enum {
     AGAIN_MOST_MS = 30000,
     CONNECT_WITHIN_MS = 15000, /* includes TLS, SASL and open */
     RESOLVE_LOOK_MS = 20,
-    SENDERS_MAX = 200, /* idle ones beyond this are closed */
-    STEADY_MS = 10000, /* one that breaks sooner is reconnected ever later */
-    FRAME_MAX = 16384, /* bytes; without a limit Proton takes frames and messages of any size */
+    SENDERS_MAX = 200,    /* idle ones beyond this are closed */
+    STEADY_MS = 10000,    /* one that breaks sooner is reconnected ever later ... */
+    SHORT_MOST_MS = 2000, /* ... up to this: a single message may be the cause */
+    FRAME_MAX = 16384,    /* bytes; without a limit Proton takes frames and messages of any size */
 };
 
 enum phase { WAITS, RESOLVES, CONNECTS, TALKS };
@@ -135,7 +136,7 @@ static void lose(struct broker *b, const char *what, const char *detail)
         b->failures = 0;
     for (uint32_t i = 0; i < b->failures && wait < AGAIN_MOST_MS; i++)
         wait *= 2;
-    wait = min_i64(wait, AGAIN_MOST_MS);
+    wait = min_i64(wait, was_open ? SHORT_MOST_MS : AGAIN_MOST_MS);
     log_word(&words, slice_of(b->why));
     if (was_open || b->failures % 16 == 0)
         log_line(LOG_WARN, "event=amqp_lost broker=%.*s failures=%" PRIu32 " reason=%s",

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import threading
 import unittest
+import urllib.error
 
 import broker_kit as kit
 from broker_kit import Client, body_of, eventually
@@ -199,10 +200,21 @@ class Messages(unittest.TestCase):
 
     def test_the_name_of_a_queue_forges_no_field(self):
         server = self.server()
-        queue = "reply.a/\u2003level=error\u2003reason=forged"
+        queue = 'reply.a/"level=error"reason="forged'
         server.call("POST", "/v1/tasks", {"workflow": "waits", "id": "w", "reply_to": f"amqp:{queue}"})
         line = eventually("it is logged", lambda: next((x for x in server.read_log().splitlines() if "amqp_queue_lost" in x), None))
-        self.assertIn(f'queue="{queue}" reason=', line)
+        self.assertIn('queue="reply.a/\\"level=error\\"reason=\\"forged" reason=', line)
+
+    def test_a_name_that_breaks_the_connection_is_refused(self):
+        """RabbitMQ fails to say what is wrong with it, and ends the connection, again and again."""
+        server = self.server()
+        queue = "reply.a/\u2003"
+        with self.assertRaises(urllib.error.HTTPError) as refused:
+            server.call("POST", "/v1/tasks", {"workflow": "waits", "id": "w", "reply_to": f"amqp:{queue}"})
+        self.assertEqual(refused.exception.code, 422)
+        self.submit({"id": "w", "workflow": "waits"}, reply_to=f"/queue/{queue}")
+        self.assertIn("w", eventually("it is set aside", lambda: self.refused(server)))
+        self.assertNotIn("event=amqp_lost", server.read_log())
 
 
 class Peer:
