@@ -387,6 +387,9 @@ struct slice amqp_target_queue(struct slice target)
     if (target.len <= skip || memcmp(target.ptr, prefix, skip) != 0)
         return SLICE_NONE;
     struct slice queue = {target.ptr + skip, target.len - skip};
+    for (size_t i = 0; i < queue.len; i++)
+        if ((unsigned char)queue.ptr[i] >= 0x7f)
+            return SLICE_NONE;
     return queue_name_is_sound(queue) ? queue : SLICE_NONE;
 }
 

@@ -79,7 +79,8 @@ void amqp_config_read(struct reader *r, const struct json *j, const struct path 
 
 /* Whether status messages may go to that queue. */
 bool amqp_config_allows(const struct amqp_config *c, struct slice queue);
-/* "amqp:QUEUE", or NONE. */
+/* "amqp:QUEUE", or NONE: submitters choose it, and RabbitMQ 3 ends the connection of everybody when
+ * it reports an error with a name that is not ASCII. */
 struct slice amqp_target_queue(struct slice target);
 
 /* The address of a queue; the queue of an address, which may be a plain queue name. */

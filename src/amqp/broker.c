@@ -27,7 +27,10 @@ enum {
     AGAIN_MOST_MS = 30000,
     CONNECT_WITHIN_MS = 15000, /* includes TLS, SASL and open */
     RESOLVE_LOOK_MS = 20,
-    SENDERS_MAX = 200, /* idle ones beyond this are closed */
+    SENDERS_MAX = 200,    /* idle ones beyond this are closed */
+    STEADY_MS = 10000,    /* one that breaks sooner is reconnected ever later ... */
+    SHORT_MOST_MS = 2000, /* ... up to this: a single message may be the cause */
+    FRAME_MAX = 16384,    /* bytes; without a limit Proton takes frames and messages of any size */
 };
 
 enum phase { WAITS, RESOLVES, CONNECTS, TALKS };
@@ -45,7 +48,7 @@ struct broker {
     enum phase phase;
     int fd; /* -1: none */
     int64_t phase_by;
-    int64_t retry_at, tick_at;
+    int64_t retry_at, tick_at, opened_at;
     uint32_t failures;
     struct resolver *resolver;
     struct addrinfo *addresses, *next_address;
@@ -129,13 +132,13 @@ static void lose(struct broker *b, const char *what, const char *detail)
         }
     close_connection(b);
     b->phase = WAITS;
-    if (was_open)
+    if (was_open && clock_boot_ms() - b->opened_at >= STEADY_MS)
         b->failures = 0;
     for (uint32_t i = 0; i < b->failures && wait < AGAIN_MOST_MS; i++)
         wait *= 2;
-    wait = min_i64(wait, AGAIN_MOST_MS);
+    wait = min_i64(wait, was_open ? SHORT_MOST_MS : AGAIN_MOST_MS);
     log_word(&words, slice_of(b->why));
-    if (b->failures % 16 == 0)
+    if (was_open || b->failures % 16 == 0)
         log_line(LOG_WARN, "event=amqp_lost broker=%.*s failures=%" PRIu32 " reason=%s",
                  SLICE_ARG(b->config->name), b->failures, words.ptr);
     b->failures++;
@@ -293,6 +296,7 @@ static void talk(struct broker *b)
         lose(b, "TLS cannot be set up", NULL);
         return;
     }
+    pn_transport_set_max_frame(b->driver.transport, FRAME_MAX);
     pn_transport_set_idle_timeout(b->driver.transport, (pn_millis_t)min_i64(c->idle_ms, 3600000));
     (void)pn_connection_driver_bind(&b->driver);
     pn_connection_open(conn);
@@ -429,7 +433,7 @@ static void on_open(struct broker *b)
     if (b->is_open)
         return;
     b->is_open = true;
-    b->failures = 0;
+    b->opened_at = clock_boot_ms();
     log_line(LOG_INFO, "event=amqp_connected broker=%.*s", SLICE_ARG(b->config->name));
 }
 
@@ -442,7 +446,7 @@ static void on_link_open(struct way *l)
         return; /* a refusal, which is reported next */
     l->is_open = true;
     if (l->failures > 0)
-        log_line(LOG_INFO, "event=amqp_queue_back queue=%.*s", SLICE_ARG(l->queue));
+        way_log(LOG_INFO, "event=amqp_queue_back", l, NULL);
     l->failures = 0;
 }
 

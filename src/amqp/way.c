@@ -17,7 +17,7 @@ enum {
     AGAIN_MOST_MS = 30000,
     OUTGOING_MAX = 1 << 20, /* bytes that Proton buffers for a sender */
     INCOMING_MAX = 1 << 20, /* bytes that a broker may have in flight to a receiver */
-    HELD_MAX = 16 << 20,    /* bytes of unsettled messages; beyond it none are read */
+    HELD_MAX = 4 << 20,     /* bytes of unsettled messages; beyond it none are read */
     CAREFUL = 1000,         /* messages to send one at a time after one was too large */
 };
 
@@ -126,6 +126,16 @@ void way_lost(struct way *l)
     arrivals_forget(l);
 }
 
+/* Submitters choose the names of queues. */
+void way_log(enum log_level level, const char *what, const struct way *l, const char *reason)
+{
+    CLEANUP(buf_fini) struct buf queue = {0};
+
+    log_word(&queue, l->queue);
+    log_line(level, "%s queue=%s%s%s", what, queue.ptr, reason ? " reason=" : "",
+             reason ? reason : "");
+}
+
 void way_failed(struct way *l, pn_condition_t *why, uint64_t chance)
 {
     const char *name = why ? pn_condition_get_name(why) : NULL;
@@ -137,8 +147,7 @@ void way_failed(struct way *l, pn_condition_t *why, uint64_t chance)
                    name ? name : "the broker ended the link", text ? ": " : "", text ? text : "");
     log_word(&words, slice_of(l->why));
     if (l->failures == 0)
-        log_line(LOG_WARN, "event=amqp_queue_lost queue=%.*s reason=%s", SLICE_ARG(l->queue),
-                 words.ptr);
+        way_log(LOG_WARN, "event=amqp_queue_lost", l, words.ptr);
     for (uint32_t i = 0; i < l->failures && wait < AGAIN_MOST_MS; i++)
         wait *= 2;
     wait = min_i64(wait, AGAIN_MOST_MS);

@@ -8,6 +8,7 @@
 #include <proton/session.h>
 
 #include "amqp/broker.h"
+#include "base/log.h"
 
 struct way {
     struct link link; /* in the broker's list */
@@ -58,6 +59,8 @@ void way_take_sendings(struct way *l, struct link *ret);
  * cause, they are sent again, one at a time. */
 void way_take_too_large(struct way *l, pn_condition_t *why, struct link *ret);
 void way_failed(struct way *l, pn_condition_t *why, uint64_t chance);
+/* `what` and its queue; reason NULL: none. */
+void way_log(enum log_level level, const char *what, const struct way *l, const char *reason);
 void way_on_delivery(struct way *l, pn_delivery_t *d);
 void sendings_end(struct link *list, enum sent end, const char *why); /* all of them */
 

@@ -1,7 +1,8 @@
 /*
  * Runs a command that receives alerts, without a shell. It is a process group of its own, which is
- * killed when its time is over, and when it has ended: no process of it remains. It gets PATH, HOME
- * and LANG of the server's environment, and nothing else, because secrets may be there.
+ * killed when its time is over, and when it has ended; what it moved to another group remains. It
+ * gets PATH, HOME and LANG of the server's environment, and nothing else, because secrets may be
+ * there.
  */
 
 #include <errno.h>

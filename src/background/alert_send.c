@@ -13,7 +13,13 @@
 #include "base/map.h"
 #include "json/json.h"
 
-enum { TIMEOUT_MS = 10000, CONNECT_MS = 5000, STORY_MAX = 120, EXPIRES_TIMES = 4 };
+enum {
+    TIMEOUT_MS = 10000,
+    CONNECT_MS = 5000,
+    STORY_MAX = 120,
+    EXPIRES_TIMES = 4,
+    ANSWER_MAX = 16384
+};
 
 /* ---- bodies ---- */
 
@@ -147,17 +153,24 @@ static int is_given_up(void *arg, curl_off_t a, curl_off_t b, curl_off_t c, curl
     return *s->stop;
 }
 
+struct heard {
+    struct buf begin;
+    size_t size;
+};
+
+/* What is beyond the limit is not needed, and may have no end: 0 ends the transfer. */
 static size_t take_answer(char *ptr, size_t size, size_t count, void *arg)
 {
-    struct buf *b = arg;
+    struct heard *h = arg;
 
-    if (b->len < STORY_MAX)
-        buf_add(b, ptr, size * count < STORY_MAX ? size * count : STORY_MAX);
-    return size * count;
+    if (h->begin.len < STORY_MAX)
+        buf_add(&h->begin, ptr, size * count < STORY_MAX ? size * count : STORY_MAX);
+    h->size += size * count;
+    return h->size > ANSWER_MAX ? 0 : size * count;
 }
 
 static void set_options(CURL *easy, const struct alert_sending *s, const char *url,
-                        struct curl_slist *lines, struct buf *answer, char *why)
+                        struct curl_slist *lines, struct heard *answer, char *why)
 {
     int64_t timeout = s->how->timeout_ms ? s->how->timeout_ms : TIMEOUT_MS;
 
@@ -194,7 +207,7 @@ static void post_url(const char *url, struct buf *b)
 static bool post(const struct alert_sending *s, char *story, size_t size)
 {
     CLEANUP(buf_fini) struct buf url = {0};
-    CLEANUP(buf_fini) struct buf answer = {0};
+    struct heard answer = {0};
     char why[CURL_ERROR_SIZE] = "";
     long status = 0;
     CURL *easy = curl_easy_init();
@@ -207,17 +220,21 @@ static bool post(const struct alert_sending *s, char *story, size_t size)
         set_options(easy, s, url.ptr, lines, &answer, why);
         rc = curl_easy_perform(easy);
         (void)curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
+        if (answer.size > ANSWER_MAX)
+            rc = CURLE_OK;
     }
     curl_slist_free_all(lines);
     curl_easy_cleanup(easy);
-    if (rc == CURLE_OK && status >= 200 && status < 300)
-        return true;
-    if (rc != CURLE_OK)
+    bool took = rc == CURLE_OK && status >= 200 && status < 300;
+    if (took)
+        story[0] = 0;
+    else if (rc != CURLE_OK)
         (void)snprintf(story, size, "%s", why[0] ? why : curl_easy_strerror(rc));
     else
         (void)snprintf(story, size, "it answered %ld: %.*s", status,
-                       SLICE_ARG(slice_cut(buf_view(&answer), STORY_MAX)));
-    return false;
+                       SLICE_ARG(slice_cut(buf_view(&answer.begin), STORY_MAX)));
+    buf_fini(&answer.begin);
+    return took;
 }
 
 bool alert_send(const struct alert_sending *s, char *story, size_t story_size)

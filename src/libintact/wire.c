@@ -61,6 +61,8 @@ bool wire_address(CURL *easy, const char *url, const char *ca)
     int port = 0;
     bool ok = curl_easy_setopt(easy, CURLOPT_URL, url) == CURLE_OK;
 
+    /* A name "..", which is no step up. */
+    ok &= curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L) == CURLE_OK;
     if (wire_is_loopback(url, &port))
         ok &= curl_easy_setopt(easy, CURLOPT_PROXY, "") == CURLE_OK;
     if (ca)

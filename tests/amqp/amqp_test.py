@@ -124,7 +124,7 @@ class Amqp(unittest.TestCase):
         message = agent.messages[0]
         self.assertEqual(message.subject, "charge")
         self.assertEqual(message.group_id, "o-1")
-        self.assertEqual(message.id, "o-1/charge#1")
+        self.assertRegex(message.id, "^o-1/charge#1#[0-9a-f]{16}$")
         self.assertEqual(body_of(message)["token"], message.correlation_id)
         self.assertTrue(message.durable)
         self.assertGreater(message.ttl, 0)

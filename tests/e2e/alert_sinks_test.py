@@ -5,6 +5,7 @@ Usage: alert_sinks_test.py INTACT [TEST...]
 """
 
 import base64
+import fcntl
 import hashlib
 import hmac
 import http.server
@@ -12,6 +13,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -78,7 +80,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 class Server:
-    def __init__(self, alerts, webhooks=""):
+    def __init__(self, alerts, webhooks="", files=()):
+        self.files = files  # that whoever starts it left open
         self.dir = tempfile.mkdtemp(prefix="intact-alerts.")
         self.url = f"http://127.0.0.1:{free_port()}"
         with open(f"{self.dir}/config.yaml", "w", encoding="utf-8") as f:
@@ -93,7 +96,8 @@ class Server:
     def start(self):
         self.process = subprocess.Popen(
             [INTACT, "serve", "--data", f"{self.dir}/data", "--listen", self.url.removeprefix("http://"), "--open",
-             "--config", f"{self.dir}/config.yaml"], cwd=self.dir, stdout=subprocess.DEVNULL, stderr=self.log)
+             "--config", f"{self.dir}/config.yaml"], cwd=self.dir, stdout=subprocess.DEVNULL, stderr=self.log,
+            pass_fds=self.files)
         wait_for("the server", self.is_ready)
 
     def is_ready(self):
@@ -217,6 +221,67 @@ class WebhookTest(unittest.TestCase):
         self.assertEqual(len(names), 1, names)
         self.server.fail("t-1", "other")
         wait_for("the next one", lambda: any(b'"code":"other"' in body for _, body, _ in self.receiver.heard))
+
+
+class Endless(threading.Thread):
+    """An Alertmanager whose answers have no end."""
+
+    def __init__(self, head):
+        super().__init__(daemon=True)
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
+        self.head, self.sent = head, []
+        self.start()
+
+    def run(self):
+        while True:
+            try:
+                connection, _ = self.listener.accept()
+            except OSError:
+                return
+            with connection:
+                self.sent.append(0)
+                try:
+                    connection.recv(65536)
+                    connection.sendall(self.head)
+                    while self.sent[-1] < 1 << 30:
+                        connection.sendall(b" " * 65536)
+                        self.sent[-1] += 65536
+                except OSError:
+                    pass
+
+    def close(self):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        self.join()
+
+
+class HostileTest(unittest.TestCase):
+    def test_an_answer_without_end_is_not_read(self):
+        for status, took in ("200 OK", True), ("500 Oh", False):
+            endless = Endless(f"HTTP/1.1 {status}\r\n\r\n".encode())
+            server = Server(f"  sinks: [{{alertmanager: '{endless.url}'}}]\n")
+            try:
+                sinks = call(f"{server.url}/v1/alerts/test", method="POST")["sinks"]
+                self.assertEqual(sinks[1]["took"], took, sinks)
+                self.assertLess(max(endless.sent), 32 << 20, "what the sockets hold, and no more")
+            finally:
+                server.close()
+                endless.close()
+
+    def test_a_command_gets_no_file_of_the_server(self):
+        with open("/etc/hostname", encoding="utf-8") as secret:
+            number = fcntl.fcntl(secret, fcntl.F_DUPFD, 50)
+            server = Server("  sinks:\n    - command: [/bin/sh, -c, 'ls -l /proc/self/fd > files']\n", files=(number,))
+            try:
+                self.assertIn(str(number), os.listdir(f"/proc/{server.process.pid}/fd"))
+                sinks = call(f"{server.url}/v1/alerts/test", method="POST")["sinks"]
+                self.assertTrue(sinks[1]["took"], sinks)
+                with open(f"{server.dir}/files", encoding="utf-8") as f:
+                    self.assertNotIn("hostname", f.read())
+            finally:
+                server.close()
+                os.close(number)
 
 
 class CommandTest(unittest.TestCase):

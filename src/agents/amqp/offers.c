@@ -121,12 +121,19 @@ static struct slice correlation_of(const struct amqp_message *m, struct slice ta
     return c;
 }
 
-static void write_tags(struct buf *b, const struct json *tags, struct slice correlation)
+/* NULL: there are none yet. */
+static void write_tags(struct buf *b, const struct json *said, struct slice correlation)
 {
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct json *tags = NULL;
+
+    if (said) {
+        enum err err = json_parse_members(&a, said->raw, JSON_DEPTH_OUTSIDE, &tags, NULL);
+        ASSERT(err == ERR_OK); /* it was read before, as a part */
+    }
     json_key(b, "tags");
     json_open(b, '{');
-    for (const struct json *t = tags && tags->type == JSON_OBJECT ? tags->child : NULL; t;
-         t = t->next) {
+    for (const struct json *t = tags ? tags->child : NULL; t; t = t->next) {
         json_key_slice(b, t->key);
         json_raw(b, t->raw);
     }
@@ -151,12 +158,15 @@ static void write_submission(struct offer *o, const struct json *j, const struct
     struct slice own = json_get_text(j, "id");
     struct slice id = first_of(amqp_message_property(m, "id"), first_of(m->id, event_id));
     struct slice correlation = correlation_of(m, first_of(own, id));
+    const struct json *tags = json_get(j, "tags");
+    bool adds_tag =
+        correlation.ptr && (!tags || tags->type == JSON_OBJECT || tags->type == JSON_NULL);
     CLEANUP(buf_fini) struct buf reply_to = {0};
 
     buf_slice(&o->task, first_of(own, id));
     json_open(b, '{');
     for (const struct json *k = j->child; k; k = k->next)
-        if (!correlation.ptr || !slice_is(k->key, "tags")) {
+        if (!adds_tag || !slice_is(k->key, "tags")) {
             json_key_slice(b, k->key);
             json_raw(b, k->raw);
         }
@@ -168,8 +178,8 @@ static void write_submission(struct offer *o, const struct json *j, const struct
         buf_fmt(&reply_to, "amqp:%.*s", SLICE_ARG(amqp_queue_of(o->queue->broker, m->reply_to)));
         write_missing(b, j, "reply_to", buf_view(&reply_to));
     }
-    if (correlation.ptr)
-        write_tags(b, json_get(j, "tags"), correlation);
+    if (adds_tag) /* other tags are refused by the server */
+        write_tags(b, tags && tags->type == JSON_OBJECT ? tags : NULL, correlation);
     json_close(b, '}');
 }
 
@@ -184,16 +194,18 @@ static const char *read_offer(struct offer *o, struct arena *a, struct error *e)
         return "the message is larger than 4 MiB";
     if (amqp_message_decode(a, buf_view(&o->arrival->text), &m, e) != ERR_OK)
         return e->text;
-    if (json_parse_within(a, m.body, JSON_DEPTH_OUTSIDE, &j, &fault) != ERR_OK) {
+    if (json_parse_members(a, m.body, JSON_DEPTH_OUTSIDE, &j, &fault) != ERR_OK) {
         (void)error_set(e, ERR_PARSE, "the body is not JSON: line %u, column %u: %s", fault.line,
                         fault.column, fault.what);
         return e->text;
     }
-    const struct json *said = j;
+    struct json *said = j;
     struct slice event_id = cloudevents_id(&m);
     if (json_get(j, "specversion") && json_get(j, "data")) { /* a structured CloudEvent */
         event_id = json_get_text(j, "id");
-        said = json_get(j, "data");
+        enum err err =
+            json_parse_members(a, json_get(j, "data")->raw, JSON_DEPTH_OUTSIDE, &said, NULL);
+        ASSERT(err == ERR_OK); /* it was read before, as a part */
     }
     if (signal_is_meant(said, &m))
         return signal_read(o, said, &m, event_id);
@@ -315,17 +327,35 @@ static bool is_for_later(struct offer *o, const struct intact_reply *r)
     return true;
 }
 
+/* The token may submit something else: then it is the message that is wrong, and not the token. */
+static bool is_forbidden(struct offer *o, const struct intact_reply *r)
+{
+    struct bridge *b = o->bridge;
+    int status = intact_reply_http_status(r);
+
+    if (status != 403) {
+        b->let_in += status >= 200 && status < 500 && status != 401 && status != 429;
+        return false;
+    }
+    if (!o->is_forbidden)
+        o->let_in = b->let_in;
+    o->is_forbidden = true;
+    arrival_set_apart(o->arrival); /* others show what the token may do */
+    return o->let_in != b->let_in;
+}
+
 static void on_answer(const struct intact_reply *r, void *arg)
 {
     struct offer *o = arg;
 
     o->call = NULL;
     bridge_answered(o->bridge, r);
+    bool forbidden = is_forbidden(o, r);
     if (is_for_later(o, r))
         return;
     if (intact_reply_status(r) == INTACT_OK)
         offer_end(o, o->is_refusal && !o->is_kept ? SETTLE_REJECT : SETTLE_ACCEPT, o->reason);
-    else if (!bridge_is_refused(r))
+    else if (!forbidden && !bridge_is_refused(r))
         again(o);
     else if (o->is_refusal)
         refusal_refused(o, intact_reply_error(r));

@@ -8,7 +8,11 @@
 #include "base/log.h"
 #include "libintact/request.h"
 
-enum { ELSEWHERE_TRIES = 20, CREDIT = 1000 };
+enum {
+    ELSEWHERE_TRIES = 20,
+    CREDIT = 1000,
+    EARLY_MAX = 200, /* the others of the credit are for replies that anybody waits for */
+};
 
 static void start(struct stray *s);
 
@@ -87,7 +91,7 @@ static struct json *body_of(struct arena *a, const struct arrival *r, struct amq
     struct json *j = NULL;
 
     if (r->is_too_large || amqp_message_decode(a, buf_view(&r->text), m, &e) != ERR_OK
-        || json_parse_within(a, m->body, JSON_DEPTH_OUTSIDE, &j, NULL) != ERR_OK
+        || json_parse_members(a, m->body, JSON_DEPTH_OUTSIDE, &j, NULL) != ERR_OK
         || j->type != JSON_OBJECT)
         return NULL;
     return j;
@@ -165,10 +169,20 @@ static void answer(struct job *j, struct arrival *a, const struct json *said)
                             INTACT_EFFECT_UNKNOWN);
 }
 
+static bool has_room_for_early(const struct bridge *b)
+{
+    size_t count = 0;
+
+    for (const struct link *l = b->early.next; l != &b->early && count < EARLY_MAX; l = l->next)
+        count++;
+    return count < EARLY_MAX;
+}
+
 /* The request with this answer is still held for us by the server, and comes again. */
 static bool waits_for_its_request(struct bridge *b, struct arrival *a, const struct json *said)
 {
-    if (!json_get_bool(said, "elsewhere", false) || a->tries >= ELSEWHERE_TRIES)
+    if (!json_get_bool(said, "elsewhere", false) || a->tries >= ELSEWHERE_TRIES
+        || !has_room_for_early(b))
         return false;
     a->at = bridge_again_at(b, a->tries++);
     list_push(&b->early, &a->of_user);

@@ -2,7 +2,7 @@
  * on its queue, and sends it again if it got lost. replies.c reads the results; bridge.h shows
  * the whole bridge. */
 
-#include <stdio.h>
+#include <openssl/evp.h>
 #include <stdlib.h>
 
 #include "agents/amqp/bridge.h"
@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "libintact/agent.h"
 
-enum { LOOK_MS = 500, NOT_NOW_MS = 1000 };
+enum { LOOK_MS = 500, NOT_NOW_MS = 1000, NAME_BYTES = 8 };
 
 static struct slice own_copy(const char *text)
 {
@@ -128,21 +128,33 @@ static void on_released(void *arg, struct slice status)
         job_free(j);
 }
 
+/* A reply may be for it, so its last part follows from the token: keys can be guessed. */
+static void write_name(const struct intact_request *r, struct buf *b)
+{
+    const char *token = intact_request_token(r);
+    unsigned char sum[EVP_MAX_MD_SIZE];
+
+    int ok = EVP_Digest(token, strlen(token), sum, NULL, EVP_sha256(), NULL);
+    ASSERT(ok == 1);
+    buf_fmt(b, "%s#%u#", intact_request_idempotency_key(r), intact_request_attempt(r));
+    for (size_t i = 0; i < NAME_BYTES; i++)
+        buf_fmt(b, "%02x", sum[i]);
+}
+
 static void on_request(struct intact_request *r, void *arg)
 {
     struct requests *of = arg;
     struct job *j = calloc(1, sizeof *j);
-    char name[512];
+    CLEANUP(buf_fini) struct buf name = {0};
 
     ASSERT(j);
     intact_request_keep(r);
     request_on_released(r, on_released, j);
-    (void)snprintf(name, sizeof name, "%s#%u", intact_request_idempotency_key(r),
-                   intact_request_attempt(r));
+    write_name(r, &name);
     *j = (struct job){.requests = of,
                       .request = r,
                       .token = own_copy(intact_request_token(r)),
-                      .name = own_copy(name)};
+                      .name = own_copy(name.ptr)};
     list_push(&of->jobs, &j->link);
     map_put(&of->bridge->by_token, j->token, j);
     if (!map_get(&of->bridge->by_name, j->name))
