@@ -180,23 +180,22 @@ class Messages(unittest.TestCase):
         self.assertEqual((task["state"], task["steps"][0]["output"]["data"]), ("processed", "yes"))
 
     def test_large_messages_take_little_memory(self):
+        """While they wait for a server that stands still."""
         server = self.server()
         child = server.child()
+        eventually("it is connected", lambda: "event=amqp_connected" in server.read_log())
         server.process.send_signal(signal.SIGSTOP)
         try:
-            for i in range(40):
+            for i in range(30):
                 self.submit({"id": f"l-{i}", "input": "x" * (3 << 20)})
+            largest = largest_mib(child)
         finally:
             server.process.send_signal(signal.SIGCONT)
-        self.submit('{"id": "many", "input": [' + "0," * 1_900_000 + "0]}")
-        self.submit('{"id": "names", "input": {' + ",".join(f'"{i:x}":0' for i in range(380_000)) + "}}")
-        self.client.send(f"replies-{self.n}", '{"output": [' + "0," * 1_900_000 + "0]}", correlation_id="x")
         self.submit({"id": "o-1"})
-        for id_ in ("l-39", "many", "names", "o-1"):
+        for id_ in ("l-29", "o-1"):
             eventually(f"{id_} is there", lambda id_=id_: self.exists(server, id_))
-        eventually("the reply was read", lambda: "event=amqp_reply_rejected" in server.read_log())
         self.assertEqual(server.child(), child)
-        self.assertLess(largest_mib(child), MEMORY_MIB + (SANITIZER_MIB if has_sanitizer() else 0))
+        self.assertLess(largest, MEMORY_MIB + (SANITIZER_MIB if has_sanitizer() else 0))
 
     def test_the_name_of_a_queue_forges_no_field(self):
         server = self.server()
