@@ -499,7 +499,7 @@ static int open_and_serve(struct invocation *in, struct options *o)
     ASSERT(map_key_is_drawn()); /* before clients choose keys */
     process_hide();
     (void)close_range(3, ~0u, CLOSE_RANGE_CLOEXEC); /* not for the programs that it starts */
-    (void)umask(077); /* independent of the parent's umask */
+    (void)umask(077);                               /* independent of the parent's umask */
     enum err err = server_take_files(&e);
     if (err == ERR_OK && o->adopt)
         err = adopt(o, &e);
