@@ -126,33 +126,6 @@ class Messages(unittest.TestCase):
 
     # ---- submissions and signals
 
-    def test_what_the_token_may_not_submit_is_set_aside(self):
-        """More of it than is taken at a time."""
-        server = kit.Server(INTACT)
-        self.addCleanup(server.close)
-        server.start()
-        for name in ("order", "other"):
-            server.put(order() | {"workflow": name})
-        token = server.call("POST", "/v1/tokens", {"name": "queue", "roles": ["submit:order"]})["token"]
-        section = self.section(submissions=[{"queue": f"orders-{self.n}", "workflow": "order", "credit": 3}])
-        del section["agents"], section["messages"]
-        config = f"{server.folder}/intact.json"
-        with open(config, "w") as f:
-            json.dump({"intact_server": 1, "amqp": section}, f)
-        with open(f"{server.folder}/bridge.log", "wb") as log:
-            bridge = subprocess.Popen([INTACT, "agent", "amqp", "--config", config, "--server", f"http://127.0.0.1:{server.port}",
-                                       "--node", "b1"], stderr=log, env=kit.ENVIRONMENT | ENVIRONMENT | {"INTACT_TOKEN": token})
-        self.addCleanup(bridge.wait)
-        self.addCleanup(bridge.kill)
-        for i in range(10):
-            self.submit({"id": f"x-{i}", "workflow": "other"})
-        eventually("it is refused", lambda: "event=amqp_shut_out" in open(f"{server.folder}/bridge.log").read())
-        self.assertEqual(self.refused(server), {}, "it may be the token")
-        self.submit({"id": "o-1"})
-        eventually("it is there", lambda: self.exists(server, "o-1"))
-        found = eventually("all others are set aside", lambda: (r := self.refused(server)) and len(r) == 10 and r)
-        self.assertIn("may not submit to workflow", found["x-0"])
-
     def test_tags_that_are_none_are_refused(self):
         """With a correlation id, too, which would be one of them."""
         server = self.server()

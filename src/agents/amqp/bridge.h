@@ -19,10 +19,9 @@
  * The correlation id of a request is the attempt's token. A reply must bring it after any restart,
  * and only the agent and the broker see the queue, where the body is as secret. A name of our own
  * would have to be stored durably, for no gain: a reader of the reply queue could then end no
- * attempts, but a reader of the request queue is the agent. `message-id`, by
- * which brokers detect duplicates, has a part that follows from the token: a reply may quote it
- * instead. Each queue has a session of its own, because RabbitMQ
- * ends a session for an error of one link.
+ * attempts, but a reader of the request queue is the agent. `message-id`, by which brokers detect
+ * duplicates, has a part that follows from the token: a reply may quote it instead. Each queue has
+ * a session of its own, because RabbitMQ ends a session for an error of one link.
  */
 
 #include <intact/agent.h>
@@ -58,8 +57,6 @@ struct offer {
     bool is_bare;             /* ... without the content */
     bool is_kept;             /* ... with the content; otherwise the broker must keep the message */
     char reason[400];
-    bool is_forbidden; /* the server said so once ... */
-    uint64_t let_in;   /* ... when so many others had not been */
     uint32_t tries;
     int64_t retry_at;
 };
@@ -125,7 +122,6 @@ struct bridge {
     struct map unknown_by_name;   /* ... and by the name of their signal */
     struct prng prng;
     bool is_stopping;
-    uint64_t let_in;   /* calls of offers that the token was good for */
     uint32_t shut_out; /* consecutive calls for which the server refused the token */
     int64_t tell_at;   /* earliest time of the next log line about that */
     bool could_tell;   /* the broker of messages was available */

@@ -327,35 +327,17 @@ static bool is_for_later(struct offer *o, const struct intact_reply *r)
     return true;
 }
 
-/* The token may submit something else: then it is the message that is wrong, and not the token. */
-static bool is_forbidden(struct offer *o, const struct intact_reply *r)
-{
-    struct bridge *b = o->bridge;
-    int status = intact_reply_http_status(r);
-
-    if (status != 403) {
-        b->let_in += status >= 200 && status < 500 && status != 401 && status != 429;
-        return false;
-    }
-    if (!o->is_forbidden)
-        o->let_in = b->let_in;
-    o->is_forbidden = true;
-    arrival_set_apart(o->arrival); /* others show what the token may do */
-    return o->let_in != b->let_in;
-}
-
 static void on_answer(const struct intact_reply *r, void *arg)
 {
     struct offer *o = arg;
 
     o->call = NULL;
     bridge_answered(o->bridge, r);
-    bool forbidden = is_forbidden(o, r);
     if (is_for_later(o, r))
         return;
     if (intact_reply_status(r) == INTACT_OK)
         offer_end(o, o->is_refusal && !o->is_kept ? SETTLE_REJECT : SETTLE_ACCEPT, o->reason);
-    else if (!forbidden && !bridge_is_refused(r))
+    else if (!bridge_is_refused(r))
         again(o);
     else if (o->is_refusal)
         refusal_refused(o, intact_reply_error(r));
