@@ -32,7 +32,6 @@ struct parser {
     uint32_t key_at;
     size_t total_max; /* of the arena; 0: unlimited */
     bool keeps_twice;
-    bool keeps_members; /* of the outermost object, and nothing that is in them */
     bool is_too_big;
     bool has_fault;
     struct json_fault fault;
@@ -81,26 +80,17 @@ static int still_fits(struct parser *p)
     return refuse(p, p->at, "more values than there is memory for");
 }
 
-static bool is_kept(const struct parser *p)
-{
-    return !p->keeps_members || p->depth == 0
-           || (p->depth == 1 && p->levels[0].parent->type == JSON_OBJECT);
-}
-
-/* Makes the node of a value and adds it to the tree, with `size` more bytes after the node. NULL:
- * its node is not kept. */
+/* Makes the node of a value and adds it to the tree, with `size` more bytes after the node. */
 static struct json *hang(struct parser *p, enum json_type type, size_t start, size_t end,
                          size_t size)
 {
-    ASSERT(start < end);
-    p->at = end;
-    if (!is_kept(p))
-        return NULL;
     struct json *j = arena_alloc(p->arena, sizeof *j + size);
 
+    ASSERT(start < end);
     j->type = type;
     j->raw = (struct slice){p->text.ptr + start, end - start};
     j->at = (uint32_t)start;
+    p->at = end;
     if (p->depth == 0) {
         ASSERT(!p->root);
         p->root = j;
@@ -142,8 +132,7 @@ static int take_number(void *arg, const char *ptr, size_t len)
     struct json *j = hang(p, JSON_NUMBER, end - len, end, 0);
 
     (void)ptr; /* may be YAJL's copy */
-    if (j)
-        j->text = j->raw;
+    j->text = j->raw;
     return still_fits(p);
 }
 
@@ -174,8 +163,6 @@ static int take_string(void *arg, const unsigned char *ptr, size_t len)
     if (!check_string(p, start, end, end - start - 2 != len))
         return 0;
     struct json *j = hang(p, JSON_STRING, start, end, len + 1);
-    if (!j)
-        return still_fits(p);
     char *text = (char *)(j + 1);
     memcpy(text, ptr, len);
     j->text = (struct slice){text, len};
@@ -192,12 +179,10 @@ static int take_key(void *arg, const unsigned char *ptr, size_t len)
     ASSERT(p->text.ptr[start] == '"');
     if (!check_string(p, start, end, has_escapes))
         return 0;
-    p->at = end;
-    if (!is_kept(p))
-        return 1;
     p->key = has_escapes ? arena_copy(p->arena, (struct slice){(const char *)ptr, len})
                          : (struct slice){p->text.ptr + start + 1, len};
     p->key_at = (uint32_t)start;
+    p->at = end;
     return 1;
 }
 
@@ -208,7 +193,7 @@ static int open_container(struct parser *p, enum json_type type)
     if (p->depth == p->depth_max)
         return refuse(p, end - 1, "nested deeper than %u levels", p->depth_max);
     struct json *j = hang(p, type, end - 1, end, 0);
-    p->levels[p->depth++] = (struct level){j, j ? &j->child : NULL};
+    p->levels[p->depth++] = (struct level){j, &j->child};
     return still_fits(p);
 }
 
@@ -218,8 +203,7 @@ static struct json *close_container(struct parser *p)
     struct json *j = p->levels[--p->depth].parent;
 
     p->at = token_end(p);
-    if (j)
-        j->raw.len = (size_t)(p->text.ptr + p->at - j->raw.ptr);
+    j->raw.len = (size_t)(p->text.ptr + p->at - j->raw.ptr);
     return j;
 }
 
@@ -271,7 +255,7 @@ static int take_object_end(void *arg)
 {
     struct parser *p = arg;
     const struct json *object = close_container(p);
-    const struct json *twice = p->keeps_twice || !object ? NULL : json_twice(object);
+    const struct json *twice = p->keeps_twice ? NULL : json_twice(object);
 
     if (twice)
         return refuse(p, twice->key_at, "key \"%.*s\" appears twice",
@@ -430,17 +414,6 @@ enum err json_parse_bounded(struct arena *a, struct slice text, uint32_t depth_m
                        .text = text.ptr ? text : SLICE(""),
                        .depth_max = depth_max,
                        .total_max = a->total + size_max};
-
-    return parse(&p, ret, fault);
-}
-
-enum err json_parse_members(struct arena *a, struct slice text, uint32_t depth_max,
-                            struct json **ret, struct json_fault *fault)
-{
-    struct parser p = {.arena = a,
-                       .text = text.ptr ? text : SLICE(""),
-                       .depth_max = depth_max,
-                       .keeps_members = true};
 
     return parse(&p, ret, fault);
 }

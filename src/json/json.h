@@ -62,12 +62,6 @@ enum err json_parse_within(struct arena *a, struct slice text, uint32_t depth_ma
 enum err json_parse_bounded(struct arena *a, struct slice text, uint32_t depth_max, size_t size_max,
                             struct json **ret, struct json_fault *fault) MUST_USE;
 
-/* Like json_parse_within, but the tree is a value without children, or an object with members
- * without children. It takes little memory whatever the text is; names that are repeated further
- * inside are not seen. */
-enum err json_parse_members(struct arena *a, struct slice text, uint32_t depth_max,
-                            struct json **ret, struct json_fault *fault) MUST_USE;
-
 /* Like json_parse_within, but members with a repeated name are kept: for a caller that reports all
  * of them. */
 enum err json_parse_twice(struct arena *a, struct slice text, uint32_t depth_max, struct json **ret,

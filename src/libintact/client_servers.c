@@ -118,8 +118,8 @@ static bool give_id(struct slice body, struct buf *ret)
     CLEANUP(arena_fini) struct arena a = {0};
     struct json *task = NULL;
 
-    bool lacks_id = json_parse_members(&a, body, JSON_DEPTH_MAX, &task, NULL) == ERR_OK
-                    && task->type == JSON_OBJECT && !json_get(task, "id");
+    bool lacks_id = json_parse(&a, body, &task, NULL) == ERR_OK && task->type == JSON_OBJECT
+                    && !json_get(task, "id");
     if (!lacks_id) {
         buf_slice(ret, body);
         return false;

@@ -122,15 +122,8 @@ static struct slice correlation_of(const struct amqp_message *m, struct slice ta
 }
 
 /* NULL: there are none yet. */
-static void write_tags(struct buf *b, const struct json *said, struct slice correlation)
+static void write_tags(struct buf *b, const struct json *tags, struct slice correlation)
 {
-    CLEANUP(arena_fini) struct arena a = {0};
-    struct json *tags = NULL;
-
-    if (said) {
-        enum err err = json_parse_members(&a, said->raw, JSON_DEPTH_OUTSIDE, &tags, NULL);
-        ASSERT(err == ERR_OK); /* it was read before, as a part */
-    }
     json_key(b, "tags");
     json_open(b, '{');
     for (const struct json *t = tags ? tags->child : NULL; t; t = t->next) {
@@ -194,18 +187,16 @@ static const char *read_offer(struct offer *o, struct arena *a, struct error *e)
         return "the message is larger than 4 MiB";
     if (amqp_message_decode(a, buf_view(&o->arrival->text), &m, e) != ERR_OK)
         return e->text;
-    if (json_parse_members(a, m.body, JSON_DEPTH_OUTSIDE, &j, &fault) != ERR_OK) {
+    if (json_parse_within(a, m.body, JSON_DEPTH_OUTSIDE, &j, &fault) != ERR_OK) {
         (void)error_set(e, ERR_PARSE, "the body is not JSON: line %u, column %u: %s", fault.line,
                         fault.column, fault.what);
         return e->text;
     }
-    struct json *said = j;
+    const struct json *said = j;
     struct slice event_id = cloudevents_id(&m);
     if (json_get(j, "specversion") && json_get(j, "data")) { /* a structured CloudEvent */
         event_id = json_get_text(j, "id");
-        enum err err =
-            json_parse_members(a, json_get(j, "data")->raw, JSON_DEPTH_OUTSIDE, &said, NULL);
-        ASSERT(err == ERR_OK); /* it was read before, as a part */
+        said = json_get(j, "data");
     }
     if (signal_is_meant(said, &m))
         return signal_read(o, said, &m, event_id);

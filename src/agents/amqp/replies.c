@@ -91,7 +91,7 @@ static struct json *body_of(struct arena *a, const struct arrival *r, struct amq
     struct json *j = NULL;
 
     if (r->is_too_large || amqp_message_decode(a, buf_view(&r->text), m, &e) != ERR_OK
-        || json_parse_members(a, m->body, JSON_DEPTH_OUTSIDE, &j, NULL) != ERR_OK
+        || json_parse_within(a, m->body, JSON_DEPTH_OUTSIDE, &j, NULL) != ERR_OK
         || j->type != JSON_OBJECT)
         return NULL;
     return j;
