@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import urllib.error
 
 from place import PLACE, RUNNING, USER, Node, begin, psql, start_database, wait_until
@@ -137,13 +138,16 @@ def all_connections_are_taken(mode):
     for thread in waits:
         thread.start()
     said = "or all of its connections to it are taken"
-    # Where each session has a connection, the node keeps its own: it has to lose it first.
-    if mode == "session":
+    # Where each session has a connection, the node keeps its own: it has to lose it until the others have all of them.
+    while mode == "session" and any(thread.is_alive() for thread in waits):
         psql("admin", "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'intact%'", "postgres")
-    wait_until(lambda: said in trouble(node), "/readyz tells of the pool")
+        time.sleep(0.05)
+    # The first failure that it notices may be that it lost its connection.
+    told = (lambda: log()[before:]) if mode == "session" else (lambda: trouble(node))
+    wait_until(lambda: said in told() and trouble(node), f"it says \"{said}\"")
     for i in range(3):
         accepted += [f"full-{i}"] * submit(node, f"full-{i}")
-    lines = [line for line in log()[before:].splitlines() if said in line and "event=store_trouble" in line]
+    lines = [line for line in log()[before:].splitlines() if "event=store_trouble" in line]
     assert len(lines) == 1, log()
     for holder in holders:
         holder.end()
