@@ -26,7 +26,7 @@ def logged():
             if path.endswith(("_test.c", "_fuzz.c")):
                 continue
             text = read(path)
-            calls = re.findall(r'log_(?:line|refusal)\(([^"]*),\s*"event=([^ "]+)([^;]*);', text)
+            calls = re.findall(r'(?:log_(?:line|refusal)|way_log)\(([^"]*),\s*"event=([^ "]+)([^;]*);', text)
             if len(calls) != len(re.findall(r'"event=', text)):
                 sys.exit(f"{path}: writes an event in a way that this test does not understand")
             for level, name in re.findall(r'" ([a-z]+) event=(\w+) ', text):  # a line that the log writes about itself
