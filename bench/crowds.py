@@ -276,8 +276,8 @@ class Member:
 def crowd_goes_on(port, token, crowd, count, ready, stop, told):
     # Real crowds are on other machines. So the crowd's own work gets the processor only when nothing else wants it, and is
     # done in short pieces, with a word to the scheduler after each: a kernel that preempts lazily lets others run only then,
-    # or at its next tick, 4 ms later. It also sleeps often: while it and the server's loop wake each other, they take turns on
-    # one processor, and what waits behind them for that one was seen to wait for 20 ms.
+    # or at its next tick, 4 ms later. It also sleeps often: while it and the server's loop wake each other, they take turns
+    # on one processor, and a session of the database that was ready there waited for 20 ms.
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     look = selectors.DefaultSelector()
     members = [Member(port, token, crowd, look, n) for n in range(count)]

@@ -63,8 +63,8 @@ class _Batch:
 
 
 class Gathering:
-    """For any number of threads. One that submits while no request is under way sends at once, and alone. The others are
-    gathered for a millisecond, or until nothing is under way; each has an answer or an error of its own."""
+    """For any number of threads. One that submits while no request is under way sends at once, and alone. The others
+    are gathered for a millisecond, or until nothing is under way; each has an answer or an error of its own."""
 
     def __init__(self, sender: Sender, timeout: float) -> None:
         self._sender, self._timeout = sender, timeout

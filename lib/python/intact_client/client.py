@@ -44,8 +44,9 @@ class Client:
         server of another one does nothing, and no other call is made to it.
     timeout: seconds for each call, repetitions among them. A call that may be repeated (reading, and what has a name or an
         id) is, while no server answers or they answer 503; any other only if it has certainly not begun.
-    gather: calls of `submit` that threads make while another one is under way go as one request: those of a millisecond,
-        or fewer if nothing is under way any more. Each has its own answer or exception. False: each is a request.
+    gather: calls of `submit` that threads make while another one is under way go as one request: those of a
+        millisecond, or fewer if nothing is under way any more. Each has its own answer or exception. False: each is a
+        request.
 
     Raises Problem if the server says no, Busy if it might say yes later, Unreachable if there is no answer,
     AnotherInstallation if the servers that can be reached belong to another installation, or to two.

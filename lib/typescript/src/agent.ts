@@ -240,8 +240,9 @@ export class Agent {
   }
 
   /**
-   * Ends it now, as far as that can be done from outside: handlers at work are told so by their signals, and nobody waits for
-   * them or for answers that were not delivered. It holds the process no longer. For intact-client/testing. @internal
+   * Ends it now, as far as that can be done from outside: handlers at work are told so by their signals, and nobody
+   * waits for them or for answers that were not delivered. It holds the process no longer. For intact-client/testing.
+   * @internal
    */
   giveUp(): void {
     this.stop();

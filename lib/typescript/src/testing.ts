@@ -346,8 +346,8 @@ export class Server {
   }
 
   /**
-   * Stops an agent that `agent` returned. Handlers at work have `endWithinMs`; rejects if one is still at work then, or an answer
-   * was not delivered. If the server has ended, nobody waits for them.
+   * Stops an agent that `agent` returned. Handlers at work have `endWithinMs`; rejects if one is still at work then, or
+   * an answer was not delivered. If the server has ended, nobody waits for them.
    */
   async stop(agent: Agent): Promise<void> {
     this.#agents.delete(agent);

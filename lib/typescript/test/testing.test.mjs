@@ -1,4 +1,5 @@
-/** intact-client/testing: neither a handler that hangs nor a server that has ended holds a test. $INTACT_PROGRAM is the program. */
+// intact-client/testing: neither a handler that hangs nor a server that has ended holds a test. $INTACT_PROGRAM is the
+// program.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
