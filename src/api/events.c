@@ -342,6 +342,7 @@ static bool has_rest(const struct events *ev)
 static void timer_fired(uv_timer_t *t)
 {
     struct events *ev = t->data;
+
     catch_up(ev);
     watches_catch_up(ev);
     watches_beat(ev);
