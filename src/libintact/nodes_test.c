@@ -225,6 +225,15 @@ static void end_nodes(void)
         pthread_mutex_unlock(&all.lock); \
     } while (0)
 
+/* Until that many more lists were asked of a node. */
+static void wait_lists(size_t node, unsigned more)
+{
+    unsigned before;
+
+    CHANGE(before = all.nodes[node].lists);
+    WAIT_UNTIL(all.nodes[node].lists >= before + more);
+}
+
 static unsigned told_by(const char *name)
 {
     unsigned count = 0;
@@ -532,8 +541,7 @@ static void wrong_addresses_hurt_nobody_else(void **state)
     start(&r, seed, 4);
     CHANGE(all.nodes[0].to_give = all.nodes[3].to_give = 50);
     WAIT_UNTIL(told_by("n1") == 50 && told_by("n4") == 50);
-    unsigned before = all.nodes[0].lists;
-    WAIT_UNTIL(all.nodes[0].lists > before + 3);
+    wait_lists(0, 4);
     WAIT_UNTIL(all.nodes[3].parked == 1);
     CHANGE(all.nodes[1].url[0] = 0);
     CHANGE(fake_url(&all.nodes[2].fake, all.nodes[2].url)); /* corrected */
@@ -559,8 +567,7 @@ static void a_node_without_address_is_called_by_its_seed(void **state)
     start(&r, seeds, 4);
     CHANGE(all.nodes[0].to_give = all.nodes[1].to_give = 20);
     WAIT_UNTIL(told_by("n1") == 20 && told_by("n2") == 20);
-    unsigned before = all.nodes[1].lists;
-    WAIT_UNTIL(all.nodes[1].lists > before + 2);
+    wait_lists(1, 3);
     WAIT_UNTIL(all.nodes[0].parked == 1 && all.nodes[1].parked == 1);
     CHECK(all.nodes[2].asked == 0, "nobody knows how to reach it");
     end(&r);

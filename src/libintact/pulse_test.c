@@ -249,6 +249,14 @@ static void end(struct run *r)
         pthread_mutex_unlock(&m.fake.lock); \
     }
 
+static void check_last_beats(const char *has)
+{
+    pthread_mutex_lock(&m.fake.lock);
+    bool found = strstr(m.last_beats, has);
+    pthread_mutex_unlock(&m.fake.lock);
+    CHECK(found, "not in the heartbeats: %s", has);
+}
+
 static void one_that_nobody_hears_of_stops_and_says_nothing(void **state)
 {
     struct run r;
@@ -294,7 +302,7 @@ static void the_library_beats_for_handlers_if_it_is_asked_to(void **state)
         /* A request without a heartbeat in time ends, and is given again. */
         add_long_job(is_inline ? "keeps" : "until_told", 600, NULL);
         WAIT_UNTIL(m.jobs[0].beats >= 6);
-        CHECK(strstr(m.last_beats, "[{\"token\":\"0\"}]"), "%s", m.last_beats);
+        check_last_beats("[{\"token\":\"0\"}]");
         pthread_mutex_lock(&m.fake.lock);
         m.stop = "0";
         pthread_mutex_unlock(&m.fake.lock);
@@ -374,8 +382,7 @@ static void what_is_left_for_the_next_attempt_goes_with_beats_and_errors(void **
     start(&r);
     add_jobs(1, "leaves", "forward", 600000);
     WAIT_UNTIL(strstr(m.last_beats, "the second"));
-    CHECK(strstr(m.last_beats, "\"progress\":2,\"message\":\"the second\",\"resume\":{\"at\": 7}}"),
-          "%s", m.last_beats);
+    check_last_beats("\"progress\":2,\"message\":\"the second\",\"resume\":{\"at\": 7}}");
     atomic_store(&gate, true);
     wait_done(1);
     add_jobs(1, "leaves_in_vain", "forward", 600000);

@@ -3,9 +3,10 @@
  * (disk.h); also after failed calls, syncs above all. The next start finds all that was
  * acknowledged, and all that was read after a commit of unknown outcome.
  *
- * Usage: store_power_test [RUNS [SEED [forgetful]]]: that many random runs. A failing run prints
- * its seed. On a forgetful disk (disk.h) some runs are known to fail: a commit whose sync failed is
- * found in the WAL at the next opening and trusted, but may still be lost until the WAL restarts.
+ * Usage: store_power_test [RUNS [SEED [forgetful]]]: that many random runs, and a cut at every
+ * change; by default at every third. A failing run prints its seed. On a forgetful disk (disk.h)
+ * some runs are known to fail: a commit whose sync failed is found in the WAL at the next opening
+ * and trusted, but may still be lost until the WAL restarts.
  */
 
 #include <stdlib.h>
@@ -17,7 +18,8 @@
 #include "vfs.h"
 
 static char home[64];
-static uint64_t runs = 120;
+static uint64_t runs = 40;
+static uint32_t stride = 3;
 static uint64_t first_seed = 1;
 static char now_running[100]; /* a failing run names itself */
 
@@ -67,7 +69,7 @@ static void at_every_change(void **state)
     (void)state;
 
     CHECK(changes > 50, "only %u changes", changes);
-    for (uint32_t cut = 1; cut <= changes; cut++) {
+    for (uint32_t cut = 1; cut <= changes; cut += stride) {
         uint64_t seed = first_seed + cut * 977;
         (void)snprintf(now_running, sizeof now_running, "cut at change %u of %u, seed %" PRIu64,
                        cut, changes, seed);
@@ -131,8 +133,10 @@ int main(int argc, char **argv)
         cmocka_unit_test_teardown(after_calls_failed, tell),
     };
 
-    if (argc > 1)
+    if (argc > 1) {
+        stride = 1;
         runs = strtoull(argv[1], NULL, 10);
+    }
     if (argc > 2)
         first_seed = strtoull(argv[2], NULL, 10);
     disk_forgets = argc > 3 && strcmp(argv[3], "forgetful") == 0;

@@ -4,7 +4,8 @@ real `intact serve` with a real agent that loses requests and answers, fails and
 to the same end. Then the server is killed with SIGKILL again and again: each task has to come to one of the ends that `intact
 simulate` predicts, and a compensated one leaves no effect behind.
 
-Usage: real_test.py INTACT [--tasks N] [--seed N]: N tasks of each of the two"""
+Usage: real_test.py INTACT [--tasks N] [--seed N] [--brief]: N tasks of each of the two; --brief: with three steps, so that all orders
+of two faults are simulated sooner"""
 
 import argparse
 import http.client
@@ -19,26 +20,34 @@ import tempfile
 import threading
 import time
 
+parser = argparse.ArgumentParser()
+parser.add_argument("intact")
+parser.add_argument("--tasks", type=int, default=300)
+parser.add_argument("--seed", type=int, default=1)
+parser.add_argument("--brief", action="store_true")
+WORDS = parser.parse_args()
+
 OPEN_MAX = 300  # tasks at once
 SCHEDULES_MAX = 500
 DRAWN_PER_TASK = 40
 PATIENCE_S = 300
 RETRY = "complete_by: 1s, retry: {attempts: 3, wait: 20ms, max_wait: 50ms}"
-WORKFLOW = f"""intact: 1
-workflow: real
-steps:
-  - {{name: reserve, agent: shop, action: reserve, {RETRY}, undo: {{action: release, {RETRY}}}}}
-  - {{name: pack, agent: shop, action: pack, on_failure: continue, {RETRY}, undo: {{action: unpack, {RETRY}}}}}
-  - {{name: charge, agent: shop, action: charge, {RETRY}, undo: {{action: refund, {RETRY}}}}}
-  - {{name: ship, agent: shop, action: ship, {RETRY}, pivot: true}}
-  - {{name: mail, agent: shop, action: mail, {RETRY}, undo: none}}
-"""
+STEPS = {
+    "reserve": "undo: {action: release, %s}",
+    "pack": "on_failure: continue, undo: {action: unpack, %s}",
+    "charge": "undo: {action: refund, %s}",
+    "ship": "pivot: true",
+    "mail": "undo: none",
+}
+if WORDS.brief:
+    del STEPS["pack"], STEPS["mail"]
+WORKFLOW = "intact: 1\nworkflow: real\nsteps:\n" + "".join(
+    f"  - {{name: {name}, agent: shop, action: {name}, {RETRY}, {rest.replace('%s', RETRY)}}}\n" for name, rest in STEPS.items())
 HEAD = """workflow: real.yaml
 world: {effects: 0}
 agents:
   shop: {effect: {effects: .world.effects + 1}}
 """
-STEPS = ("reserve", "pack", "charge", "ship", "mail")
 KINDS = ("request lost", "answer lost", "refused", "fails", "fails after effect")
 LASTING = ("request lost", "answer lost", "fails")
 
@@ -47,7 +56,7 @@ def draw(seed):
     """A schedule: 0 to 3 faults, as a test file has them."""
     r, faults = random.Random(seed), {}
     for _ in range(r.choice((0, 1, 1, 1, 2, 2, 3))):
-        step = r.choice(STEPS)
+        step = r.choice(list(STEPS))
         place = "undo" if r.random() < 0.35 and step not in ("ship", "mail") else "request"
         fault = {place: step, "number": r.choice((1, 1, 1, 2)), "is": r.choice(KINDS)}
         if fault["is"] in LASTING and r.random() < 0.4:
@@ -301,10 +310,5 @@ def main():
     sys.exit(1 if wrong else 0)
 
 
-parser = argparse.ArgumentParser()
-parser.add_argument("intact")
-parser.add_argument("--tasks", type=int, default=300)
-parser.add_argument("--seed", type=int, default=1)
-WORDS = parser.parse_args()
 INTACT = os.path.realpath(WORDS.intact)
 main()

@@ -80,8 +80,9 @@ test("nor its process", { timeout: PATIENCE_MS }, () => {
 
 test("a program that says nothing is no server", { timeout: PATIENCE_MS }, async (t) => {
   const folder = temporary(t);
-  const mute = script(folder, "sleep 30 & wait");
+  const mute = script(folder, 'sleep 30 & echo $! >"$0.pid"; wait'); // the second process keeps the pipes open
   await assert.rejects(startServer({ program: mute, startWithinMs: 500 }), /the server did not start: it said nothing in 0\.5 s/);
+  process.kill(Number(readFileSync(`${mute}.pid`, "utf8")), "SIGKILL");
   const fails = script(folder, "echo no memory >&2; exit 3");
   await assert.rejects(startServer({ program: fails }), /the server did not start: no memory/);
   await assert.rejects(startServer({ program: join(folder, "none") }), /ENOENT; INTACT_PROGRAM may say/);
