@@ -74,13 +74,14 @@ void check_changed(const struct node *n, const struct task *told)
     remark("%s tells: %s r%" PRIu64 " %s", n->me, t->id, told->revision,
            task_state_text(told->state));
     must(t, told->revision <= t->seen.revision, "what is told has become durable", "a change");
-    /* After a commit of unknown outcome it may repeat a report. */
+    /* After a commit of unknown outcome it may repeat a report: also one that was part of a commit
+     * with a claim whose rows could then not be read. */
     must(t,
          told->revision > by->revision
              || (told->revision == by->revision && n->disk.trouble_at >= by->at),
          "what a node tells of a task goes forward", "revision");
     by->revision = told->revision;
-    by->at = world.now;
+    by->at = t->changed_at;
     if (told->revision != t->seen.revision)
         return; /* the row has changed again */
     must(t, told->state == t->seen.state, "what is told is as it was stored", "state");
