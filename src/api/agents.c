@@ -41,32 +41,6 @@ static const struct agent *agent_of(const struct server *sv, struct slice name)
     return map_get(&scheduler_dispatch(sv->scheduler)->agents, name);
 }
 
-static void answer_agent(struct server *sv, struct http_request *r, struct slice name)
-{
-    CLEANUP(buf_fini) struct buf b = {0};
-    const struct agent_settings nothing = settings_default();
-    const struct agent *a = agent_of(sv, name);
-    const struct breaker closed = {0};
-
-    json_open(&b, '{');
-    json_key(&b, "settings");
-    settings_write(&b, a ? &a->settings : &nothing);
-    if (a) {
-        render_agent(&b, a, server_now(sv));
-    } else {
-        json_key(&b, "agent");
-        json_string(&b, name);
-        json_key(&b, "connected");
-        json_bool(&b, false);
-        json_key(&b, "breaker");
-        breaker_render(&b, &closed);
-        json_key(&b, "instances");
-        buf_str(&b, "[]");
-    }
-    json_close(&b, '}');
-    answer_json(r, 200, &b, NULL);
-}
-
 void agent_get(struct server *sv, struct http_request *r)
 {
     struct slice name = http_segment(r, 2);
@@ -77,7 +51,7 @@ void agent_get(struct server *sv, struct http_request *r)
                      SLICE_ARG(name));
         return;
     }
-    answer_agent(sv, r, name);
+    agent_answer(sv, r, name);
 }
 
 /* ---- the change ---- */
@@ -115,7 +89,7 @@ static void put_done(struct store_job *j)
     if (r) {
         exchange_untie(&s->x);
         if (s->err == ERR_OK)
-            answer_agent(sv, r, s->change.name);
+            agent_answer(sv, r, s->change.name);
         else
             answer_trouble(r, s->err, s->error.text);
     }

@@ -1,17 +1,15 @@
 /*
- * GET /v1/agents: what this node knows of the agents that call it, and of those that steps wait
- * for. What holds the steps back that wait for an agent is one word for each.
+ * GET /v1/agents and /v1/agents/{agent}: what this node knows of the agents that call it, and of
+ * those that steps wait for. What holds the steps back that wait for an agent is one word for each.
  */
-
-#include <stdlib.h>
 
 #include "api/agents.h"
 #include "api/handlers.h"
+#include "api/listing.h"
 #include "base/list.h"
 #include "base/map.h"
 #include "base/when.h"
 #include "dispatch/dispatch.h"
-#include "node/json_answer.h"
 #include "node/node.h"
 #include "json/json.h"
 
@@ -139,10 +137,9 @@ static void render_instance(struct buf *b, const struct instance *in, int64_t no
     json_close(b, '}');
 }
 
-void render_agent(struct buf *b, const struct agent *a, int64_t now)
+/* All but the instances. */
+static void render_agent(struct buf *b, const struct agent *a, int64_t now)
 {
-    struct instance **instances = (struct instance **)map_sorted(&a->instances);
-
     json_key(b, "agent");
     json_string(b, a->name);
     json_key(b, "connected");
@@ -158,30 +155,104 @@ void render_agent(struct buf *b, const struct agent *a, int64_t now)
     render_limits(b, a);
     json_key(b, "breaker");
     breaker_render(b, &a->breaker);
-    json_key(b, "instances");
-    json_open(b, '[');
-    for (size_t i = 0; instances[i]; i++)
-        render_instance(b, instances[i], now);
-    json_close(b, ']');
-    free(instances);
+}
+
+/* One that has not called, and has no settings any more. */
+static void render_unknown(struct buf *b, struct slice name)
+{
+    const struct breaker closed = {0};
+
+    json_key(b, "agent");
+    json_string(b, name);
+    json_key(b, "connected");
+    json_bool(b, false);
+    json_key(b, "breaker");
+    breaker_render(b, &closed);
+}
+
+/* ---- in slices ---- */
+
+static const struct agent *agent_of(const struct listing *l, struct slice name)
+{
+    return map_get(&scheduler_dispatch(l->x.server->scheduler)->agents, name);
+}
+
+static bool snapshot_agents(struct listing *l, struct http_request *r)
+{
+    (void)r;
+    listing_snapshot(l, &l->names, &scheduler_dispatch(l->x.server->scheduler)->agents, NULL, NULL);
+    return true;
+}
+
+static void begin_instances(struct listing *l, const struct agent *a)
+{
+    json_key(&l->out, "instances");
+    json_open(&l->out, '[');
+    l->inner = (struct listed_names){0};
+    if (a)
+        listing_snapshot(l, &l->inner, &a->instances, NULL, NULL);
+}
+
+/* One instance. True: there are no more, and the agent is complete. */
+static bool render_next_instance(struct listing *l, const struct agent *a)
+{
+    struct listed_names *n = &l->inner;
+
+    if (a && n->at < n->count) {
+        const struct instance *in = map_get(&a->instances, n->list[n->at++]);
+        if (in)
+            render_instance(&l->out, in, server_now(l->x.server));
+        if (n->at < n->count)
+            return false;
+    }
+    l->inner = (struct listed_names){0};
+    json_close(&l->out, ']');
+    json_close(&l->out, '}');
+    return true;
+}
+
+static bool render_listed(struct listing *l, struct slice name)
+{
+    const struct agent *a = agent_of(l, name);
+
+    if (l->inner.list)
+        return render_next_instance(l, a);
+    if (!a)
+        return true;
+    json_open(&l->out, '{');
+    render_agent(&l->out, a, server_now(l->x.server));
+    begin_instances(l, a);
+    return l->inner.count > 0 ? false : render_next_instance(l, a);
+}
+
+static bool render_one(struct listing *l, struct slice name)
+{
+    const struct agent_settings nothing = settings_default();
+    const struct agent *a = agent_of(l, name);
+
+    if (l->inner.list)
+        return render_next_instance(l, a);
+    json_open(&l->out, '{');
+    json_key(&l->out, "settings");
+    settings_write(&l->out, a ? &a->settings : &nothing);
+    if (a)
+        render_agent(&l->out, a, server_now(l->x.server));
+    else
+        render_unknown(&l->out, name);
+    begin_instances(l, a);
+    return l->inner.count > 0 ? false : render_next_instance(l, a);
 }
 
 void agents_get(struct server *sv, struct http_request *r)
 {
-    const struct dispatch *d = scheduler_dispatch(sv->scheduler);
-    struct agent **agents = (struct agent **)map_sorted(&d->agents);
-    CLEANUP(buf_fini) struct buf b = {0};
+    static const struct listing_kind kind = {"agents", snapshot_agents, render_listed};
 
-    json_open(&b, '{');
-    json_key(&b, "agents");
-    json_open(&b, '[');
-    for (size_t i = 0; agents[i]; i++) {
-        json_open(&b, '{');
-        render_agent(&b, agents[i], server_now(sv));
-        json_close(&b, '}');
-    }
-    json_close(&b, ']');
-    json_close(&b, '}');
-    free(agents);
-    answer_json(r, 200, &b, NULL);
+    listing_begin(sv, r, &kind, SLICE_NONE);
+}
+
+void agent_answer(struct server *sv, struct http_request *r, struct slice name)
+{
+    static const struct listing_kind kind = {.render = render_one};
+
+    listing_begin(sv, r, &kind, name);
 }

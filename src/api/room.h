@@ -17,9 +17,10 @@ struct api {
     struct events *events;
     struct batches *batches;
     struct records *records;
-    struct shown *shown;     /* records that are answered from memory */
-    struct backup *backup;   /* NULL: none is being made */
-    struct console *console; /* NULL: there is none, or it is not wanted */
+    struct listings *listings; /* answers that are rendered in slices */
+    struct shown *shown;       /* records that are answered from memory */
+    struct backup *backup;     /* NULL: none is being made */
+    struct console *console;   /* NULL: there is none, or it is not wanted */
     struct sign_ins *sign_ins;
 };
 

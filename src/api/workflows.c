@@ -10,6 +10,7 @@
 #include "api/caller.h"
 #include "api/compiling.h"
 #include "api/handlers.h"
+#include "api/listing.h"
 #include "api/room.h"
 #include "background/cache.h"
 #include "base/log.h"
@@ -409,26 +410,37 @@ void workflow_get(struct server *sv, struct http_request *r)
         answer_no_workflow(r, name, http_segment(r, 4).ptr != NULL);
 }
 
-static void list_now(struct server *sv, struct http_request *r)
+static bool may_read(const void *grant, struct slice name)
+{
+    return grant_reads_definition(grant, name);
+}
+
+static bool snapshot_readable(struct listing *l, struct http_request *r)
 {
     CLEANUP(arena_fini) struct arena a = {0};
-    CLEANUP(buf_fini) struct buf b = {0};
+    struct server *sv = l->x.server;
     const struct bearer *bearer = caller_recheck(sv, r);
 
     if (!bearer)
-        return;
-    const struct grant *grant = grant_new(bearer, &a);
-    json_open(&b, '{');
-    json_key(&b, "workflows");
-    json_open(&b, '[');
-    for (size_t i = 0; i < sv->workflows.names.cap; i++) {
-        const struct map_entry *e = &sv->workflows.names.entries[i];
-        if (e->value && grant_reads_definition(grant, e->key))
-            render_definition(&b, registry_find(&sv->workflows, e->key, 0), false);
-    }
-    json_close(&b, ']');
-    json_close(&b, '}');
-    answer_json(r, 200, &b, NULL);
+        return false;
+    listing_snapshot(l, &l->names, &sv->workflows.names, may_read, grant_new(bearer, &a));
+    return true;
+}
+
+static bool render_listed(struct listing *l, struct slice name)
+{
+    const struct definition *d = registry_find(&l->x.server->workflows, name, 0);
+
+    if (d)
+        render_definition(&l->out, d, false);
+    return true;
+}
+
+static void list_now(struct server *sv, struct http_request *r)
+{
+    static const struct listing_kind kind = {"workflows", snapshot_readable, render_listed};
+
+    listing_begin(sv, r, &kind, SLICE_NONE);
 }
 
 void workflows_list(struct server *sv, struct http_request *r)

@@ -8,6 +8,7 @@
 #include "api/backup.h"
 #include "api/body.h"
 #include "api/events.h"
+#include "api/listing.h"
 #include "api/pages.h"
 #include "api/records.h"
 #include "api/tasks.h"
@@ -32,11 +33,11 @@
  * its next batch. Events and messages come after it, since they report what it has done. Clients
  * come in when all else is there; helpers are clients. */
 static const struct part *const parts[] = {
-    &bodies_part,     &batches_part,        &nodes_part,      &inbox_part,      &notices_part,
-    &operations_part, &schedules_part,      &scheduling_part, &waits_part,      &records_part,
-    &shown_part,      &events_part,         &messages_part,   &token_list_part, &retention_part,
-    &open_tasks_part, &unknown_tokens_part, &alerts_part,     &backup_part,     &pages_part,
-    &listen_part,     &helpers_part,
+    &bodies_part,     &batches_part,    &nodes_part,          &inbox_part,    &notices_part,
+    &operations_part, &schedules_part,  &scheduling_part,     &waits_part,    &records_part,
+    &shown_part,      &events_part,     &listings_part,       &messages_part, &token_list_part,
+    &retention_part,  &open_tasks_part, &unknown_tokens_part, &alerts_part,   &backup_part,
+    &pages_part,      &listen_part,     &helpers_part,
 };
 
 enum err parts_open(struct server *sv, size_t *ret_opened, struct error *e)

@@ -195,8 +195,12 @@ static struct rule_verdict check_own(const struct rule *rule, struct trial *t,
         return (struct rule_verdict){.rule = rule,
                                      .is_broken = true,
                                      .text = arena_copy(&t->arena, slice_of(e.text))};
-    if (json_truth(value))
+    if (value->type == JSON_TRUE)
         return (struct rule_verdict){0};
+    if (value->type != JSON_FALSE)
+        return (struct rule_verdict){.rule = rule,
+                                     .is_broken = true,
+                                     .text = SLICE("it gives neither true nor false")};
     struct slice world = json_get_raw(root, "world");
     return (struct rule_verdict){.rule = rule, .text = timeline_short(&t->arena, world)};
 }

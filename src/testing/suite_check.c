@@ -125,6 +125,29 @@ static void check_undone(struct checking *c, const struct effect_spec *e)
         check_change(c, &e->list[i], &none, false);
 }
 
+static bool has_effect(const struct play *p)
+{
+    for (size_t i = 0; p && i < p->count; i++)
+        if (p->answers[i].does.count > 0)
+            return true;
+    return false;
+}
+
+/* Without an effect nothing is ever undone, so `undone` would be dead. */
+static void check_undoes(struct checking *c, const struct play *p, const struct play *base)
+{
+    struct path at = {NULL, SLICE("undone"), 0};
+
+    if (has_effect(p) || has_effect(base))
+        return;
+    for (size_t i = 0; i < p->count; i++)
+        if (p->answers[i].undone.count > 0) {
+            mistake_at(&c->reader, &at, p->answers[i].undone.list[0].at,
+                       "`undone` without `effect`", "`effect` beside it: what is undone");
+            return;
+        }
+}
+
 static void check_play(struct checking *c, const struct play *p, const struct play *base)
 {
     bool needs_undo = is_undone(c, p->key);
@@ -136,6 +159,7 @@ static void check_play(struct checking *c, const struct play *p, const struct pl
             check_change(c, &a->does.list[k], undone_of(p, base, a), needs_undo);
         check_undone(c, &a->undone);
     }
+    check_undoes(c, p, base);
 }
 
 /* ---- steps and signals ---- */

@@ -187,7 +187,10 @@ static void effects_say_how_they_are_undone(void **state)
     fits(AGENTS("stock.take: {effect: {list: .world.list}, undone: {list: .world.list}}"));
     fits(AGENTS("mail.send: {effect: {list: .world.list}}")); /* it is never undone */
     does_not_fit(AGENTS("stock: {effect: {list: .world.list}}"), 3, 27, "`undone`");
-    does_not_fit(AGENTS("stock.take: {undone: {lost: 1}}"), 3, 32, "a member of `world`");
+    does_not_fit(AGENTS("stock.take: {undone: {lost: 1}, effect: {stock: 1}}"), 3, 32,
+                 "a member of `world`");
+    does_not_fit(AGENTS("stock.take: {undone: {stock: 1}}"), 3, 32, "`effect` beside it");
+    fits(AGENTS("stock.take: [{undone: {stock: 1}}, {effect: {stock: 2}}]"));
 #undef AGENTS
 }
 

@@ -18,7 +18,7 @@ export const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 
 export function startBrowser() {
   const args = ["--no-sandbox", "--disable-gpu"]; // whoever tests may be root, in a container
-  return chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args });
+  return chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium-headless-shell", args });
 }
 
 export async function signIn(context, server, token) {

@@ -18,7 +18,7 @@ let browser;
 
 before(async () => {
   const args = ["--no-sandbox", "--disable-gpu"]; // whoever tests may be root, in a container
-  browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args });
+  browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium-headless-shell", args });
 });
 
 after(() => browser?.close());

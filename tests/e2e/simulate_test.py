@@ -404,6 +404,9 @@ class Case(unittest.TestCase):
         self.write("order.test.yaml", TESTS.replace("tests:", "always: [.world.stock / .world.money > 0]\ntests:"))
         said = self.refused("order.test.yaml")
         self.assertRegex(said, r"^order.test.yaml:7:10: error: rule always, .world.stock / .world.money > 0: .*zero")
+        self.write("order.test.yaml", TESTS)
+        said = self.refused("order.test.yaml", "--always", ".world.stock")
+        self.assertIn(".world.stock: it gives neither true nor false", said)
 
     def test_a_rule_that_never_ends(self):
         said = self.refused("order.test.yaml", "--always", "[range(10000000)] | length > 0")

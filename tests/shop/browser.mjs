@@ -20,7 +20,7 @@ const accepted = new Set(); // the orders that the shop said yes to: their page 
 
 before(async () => {
   const args = ["--no-sandbox", "--disable-gpu"]; // whoever tests may be root, in a container
-  browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args });
+  browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium-headless-shell", args });
   mkdirSync(PICTURES, { recursive: true });
 });
 

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "store/memory/page.h"
 #include "store/row.h"
 
 void mem_access_fini(struct mem_access *m)
@@ -134,8 +135,10 @@ void mem_audit_list(const struct mem_access *m, const struct audit_query *q, str
 {
     size_t i = m->audit_count;
 
-    *ret = (struct audit_page){.entries = arena_alloc(a, q->limit * sizeof *ret->entries),
-                               .seqs = arena_alloc(a, q->limit * sizeof *ret->seqs)};
+    size_t room = mem_page_room(q->limit, m->audit_count);
+
+    *ret = (struct audit_page){.entries = arena_alloc(a, room * sizeof *ret->entries),
+                               .seqs = arena_alloc(a, room * sizeof *ret->seqs)};
     if (q->before_seq > 0 && (uint64_t)q->before_seq <= i)
         i = (size_t)q->before_seq - 1;
     while (i-- > 0) {

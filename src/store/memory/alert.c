@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "store/memory/page.h"
 #include "json/json.h"
 
 void mem_alerts_fini(struct mem_alerts *m)
@@ -97,7 +98,8 @@ void mem_alert_put(struct mem_alerts *m, const struct alert_row *row)
 void mem_alert_list(const struct mem_alerts *m, const struct alert_query *q, struct arena *a,
                     struct alert_page *ret)
 {
-    *ret = (struct alert_page){.rows = arena_alloc(a, (q->limit + 1) * sizeof *ret->rows)};
+    *ret = (struct alert_page){
+        .rows = arena_alloc(a, mem_page_room(q->limit, m->count) * sizeof *ret->rows)};
     for (size_t i = m->count; i-- > 0;) {
         const struct alert_row *row = &m->alerts[i].row;
         if ((q->live && !row->live) || (q->before_seq && row->seq >= q->before_seq))

@@ -4,6 +4,7 @@
 
 #include "store/codec/codec.h"
 #include "store/memory/body.h"
+#include "store/memory/page.h"
 #include "store/memory/task.h"
 #include "store/row.h"
 
@@ -311,7 +312,7 @@ static void claim_locks(struct memory_store *s, struct claim *c, struct arena *a
     const uint64_t until = s->locks.looks;
     struct mem_lock *l = NULL;
 
-    c->rows = arena_alloc(a, (c->limit + 1) * sizeof *c->rows);
+    c->rows = arena_alloc(a, mem_page_room(c->limit, s->task_count) * sizeof *c->rows);
     while (c->row_count < c->limit && (l = mem_lock_next(&s->locks, until)))
         claim_of_lock(s, c, l, a);
     c->more = mem_lock_next(&s->locks, UINT64_MAX) != NULL;

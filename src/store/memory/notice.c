@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/map.h"
+#include "store/memory/page.h"
 #include "store/row.h"
 
 void mem_notices_fini(struct mem_notices *m)
@@ -134,7 +135,7 @@ void mem_notices_read(const struct mem_notices *m, bool refused, struct notice_r
 {
     size_t bytes = 0;
 
-    n->rows = arena_alloc(a, (n->limit + 1) * sizeof *n->rows);
+    n->rows = arena_alloc(a, mem_page_room(n->limit, m->count) * sizeof *n->rows);
     n->count = 0;
     n->more = false;
     for (size_t i = 0; i < m->count && !n->more; i++) {

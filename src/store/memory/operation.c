@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "store/memory/page.h"
 #include "store/row.h"
 
 void mem_operations_fini(struct mem_operations *m)
@@ -57,7 +58,8 @@ static bool wants(const struct operation_query *q, const struct operation_row *r
 void mem_operation_list(const struct mem_operations *m, const struct operation_query *q,
                         struct arena *a, struct operation_page *ret)
 {
-    *ret = (struct operation_page){.rows = arena_alloc(a, (q->limit + 1) * sizeof *ret->rows)};
+    *ret = (struct operation_page){
+        .rows = arena_alloc(a, mem_page_room(q->limit, m->count) * sizeof *ret->rows)};
     for (size_t i = m->count; i-- > 0 && !ret->more;) {
         if (!wants(q, &m->list[i].row))
             continue;

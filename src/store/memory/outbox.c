@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "store/memory/page.h"
 #include "store/row.h"
 
 void mem_outbox_fini(struct mem_outbox *m)
@@ -77,7 +78,7 @@ void mem_outbox_read(const struct mem_outbox *m, struct outbox_read *r, struct a
 {
     size_t bytes = 0;
 
-    r->messages = arena_alloc(a, (r->limit + 1) * sizeof *r->messages);
+    r->messages = arena_alloc(a, mem_page_room(r->limit, m->count) * sizeof *r->messages);
     r->count = 0;
     r->more = false;
     for (size_t i = 0; i < m->count; i++) {
@@ -176,8 +177,8 @@ static bool list_has(const struct outbox_query *q, const struct message *row)
 void mem_outbox_list(const struct mem_outbox *m, const struct outbox_query *q, struct arena *a,
                      struct message_page *ret)
 {
-    *ret =
-        (struct message_page){.messages = arena_alloc(a, (q->limit + 1) * sizeof(struct message))};
+    *ret = (struct message_page){
+        .messages = arena_alloc(a, mem_page_room(q->limit, m->count) * sizeof(struct message))};
     for (size_t i = 0; i < m->count && !ret->more; i++) {
         const struct message *row = &m->list[i].row;
         if (!list_has(q, row))

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "store/memory/page.h"
 #include "store/row.h"
 
 static void versions_remove(struct mem_schedules *m, struct slice name)
@@ -127,7 +128,7 @@ void mem_schedules_look(const struct mem_schedules *m, struct schedule_look *l,
 {
     const struct schedule_row *row = NULL;
 
-    l->rows = arena_alloc(a, (2 * l->limit + 1) * sizeof *l->rows);
+    l->rows = arena_alloc(a, 2 * mem_page_room(l->limit, m->count) * sizeof *l->rows);
     l->count = 0;
     l->more = false;
     l->next_at = 0;
@@ -164,7 +165,8 @@ void mem_schedules_list(const struct mem_schedules *m, const struct schedule_que
                         mem_run_is_open *is_open, void *arg, struct arena *a,
                         struct schedule_page *ret)
 {
-    *ret = (struct schedule_page){.rows = arena_alloc(a, (q->limit + 1) * sizeof *ret->rows)};
+    *ret = (struct schedule_page){
+        .rows = arena_alloc(a, mem_page_room(q->limit, m->count) * sizeof *ret->rows)};
     for (size_t i = 0; i < m->count && !ret->more; i++) {
         if (!wants(q, &m->list[i].row))
             continue;

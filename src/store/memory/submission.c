@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "store/memory/page.h"
 #include "store/row.h"
 
 void mem_submissions_fini(struct mem_submissions *m)
@@ -89,7 +90,7 @@ static bool is_due(const struct submission_take *t, const struct submission_row 
 void mem_submissions_take(const struct mem_submissions *m, struct submission_take *t,
                           struct arena *a)
 {
-    t->rows = arena_alloc(a, (t->limit + 1) * sizeof *t->rows);
+    t->rows = arena_alloc(a, mem_page_room(t->limit, m->count) * sizeof *t->rows);
     t->count = 0;
     t->more = false;
     t->refused = 0;
@@ -115,7 +116,8 @@ static bool is_of(const struct submission_row *row, struct slice source)
 void mem_submissions_list(const struct mem_submissions *m, const struct submission_query *q,
                           struct arena *a, struct submission_page *ret)
 {
-    *ret = (struct submission_page){.rows = arena_alloc(a, (q->limit + 1) * sizeof *ret->rows)};
+    *ret = (struct submission_page){
+        .rows = arena_alloc(a, mem_page_room(q->limit, m->count) * sizeof *ret->rows)};
     for (size_t i = m->count; i-- > 0 && !ret->more;) {
         const struct submission_row *row = &m->list[i].row;
         if ((row->refused_at != 0) != q->refused || !is_of(row, q->source)
