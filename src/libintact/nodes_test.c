@@ -225,6 +225,15 @@ static void end_nodes(void)
         pthread_mutex_unlock(&all.lock); \
     } while (0)
 
+/* While the nodes still answer. */
+#define CHECK_NOW(condition, ...)        \
+    do {                                 \
+        pthread_mutex_lock(&all.lock);   \
+        bool holds = (condition);        \
+        pthread_mutex_unlock(&all.lock); \
+        CHECK(holds, __VA_ARGS__);       \
+    } while (0)
+
 /* Until that many more lists were asked of a node. */
 static void wait_lists(size_t node, unsigned more)
 {
@@ -341,9 +350,10 @@ static void one_address_is_enough_to_find_all(void **state)
     for (size_t i = 0; i < 3; i++)
         WAIT_UNTIL(all.nodes[i].parked == 1); /* the first one under one address only */
     for (size_t i = 0; i < 3; i++)
-        CHECK(strcmp(all.nodes[i].authorization, "Bearer secret") == 0, "node %zu", i);
+        CHECK_NOW(strcmp(all.nodes[i].authorization, "Bearer secret") == 0, "node %zu", i);
     for (unsigned i = 0; i < all.told_count; i++)
-        CHECK(all.teller[i] == all.told[i][1] - 1, "%s was told to %c", all.told[i], all.teller[i]);
+        CHECK_NOW(all.teller[i] == all.told[i][1] - 1, "%s was told to %c", all.told[i],
+                  all.teller[i]);
     end(&r);
     every_result_came_once();
     CHECK(atomic_load(&running_max) <= 6, "%u at a time", atomic_load(&running_max));
@@ -415,7 +425,7 @@ static void a_call_that_asks_for_too_much_comes_home(void **state)
     WAIT_UNTIL(all.nodes[1].parked == 0);
     CHANGE(all.nodes[1].to_give = 3);
     usleep(50000); /* it may ask, but for no more than there is */
-    CHECK(all.nodes[1].given == 0, "%u were given", all.nodes[1].given);
+    CHECK_NOW(all.nodes[1].given == 0, "%u were given", all.nodes[1].given);
     atomic_store(&gate, true);
     WAIT_UNTIL(told_by("n2") == 3 && told_by("n1") == 2);
     end(&r);
@@ -442,7 +452,7 @@ static void an_answer_goes_to_another_node_when_its_own_is_gone(void **state)
     atomic_store(&gate, true);
     WAIT_UNTIL(all.told_count == 4);
     for (unsigned i = 0; i < 4; i++)
-        CHECK(all.teller[i] == '1', "%s was told to %c", all.told[i], all.teller[i]);
+        CHECK_NOW(all.teller[i] == '1', "%s was told to %c", all.told[i], all.teller[i]);
     CHANGE(all.nodes[1].to_give = 20); /* and work continues */
     WAIT_UNTIL(told_by("n2") == 20);
     end(&r);
@@ -465,7 +475,7 @@ static void an_answer_goes_to_another_node_when_its_own_hangs(void **state)
     pthread_mutex_lock(&all.nodes[1].fake.lock); /* it reads nothing more */
     atomic_store(&gate, true);
     WAIT_UNTIL(told_by("n2") == 2);
-    CHECK(all.teller[0] == '0' && all.teller[1] == '0', "%.2s", all.teller);
+    CHECK_NOW(all.teller[0] == '0' && all.teller[1] == '0', "%.2s", all.teller);
     pthread_mutex_unlock(&all.nodes[1].fake.lock);
     WAIT_UNTIL(all.nodes[1].parked > 0); /* it has recovered */
     end(&r);
@@ -481,7 +491,7 @@ static void nodes_come_and_go(void **state)
     all.nodes[3].roles = "\"supervisor\"";
     start(&r, all.nodes[0].url, 4);
     WAIT_UNTIL(all.nodes[0].parked > 0 && all.nodes[1].parked > 0);
-    CHECK(all.nodes[2].lists == 0, "it is not known");
+    CHECK_NOW(all.nodes[2].lists == 0, "it is not known");
     CHANGE(all.nodes[2].is_listed = true; all.nodes[2].to_give = 10);
     WAIT_UNTIL(told_by("n3") == 10);
     CHANGE(all.nodes[1].is_draining = true);
@@ -491,7 +501,7 @@ static void nodes_come_and_go(void **state)
     CHANGE(all.nodes[0].is_alive = true; all.nodes[1].is_draining = false);
     CHANGE(all.nodes[0].to_give = all.nodes[1].to_give = 10);
     WAIT_UNTIL(told_by("n1") == 10 && told_by("n2") == 10);
-    CHECK(all.nodes[3].asked == 0, "a supervisor alone has no work");
+    CHECK_NOW(all.nodes[3].asked == 0, "a supervisor alone has no work");
     end(&r);
     every_result_came_once();
 }
@@ -569,7 +579,7 @@ static void a_node_without_address_is_called_by_its_seed(void **state)
     WAIT_UNTIL(told_by("n1") == 20 && told_by("n2") == 20);
     wait_lists(1, 3);
     WAIT_UNTIL(all.nodes[0].parked == 1 && all.nodes[1].parked == 1);
-    CHECK(all.nodes[2].asked == 0, "nobody knows how to reach it");
+    CHECK_NOW(all.nodes[2].asked == 0, "nobody knows how to reach it");
     end(&r);
 }
 
@@ -647,8 +657,8 @@ static void without_discovery_nobody_is_asked_for_others(void **state)
     WAIT_UNTIL(told_by("n1") == 60);
     end(&r);
     for (size_t i = 0; i < 2; i++)
-        CHECK(all.nodes[i].lists == 1, "node %zu was asked once, where it belongs", i);
-    CHECK(all.nodes[2].asked == 0 && all.nodes[2].lists == 0, "it was not given");
+        CHECK_NOW(all.nodes[i].lists == 1, "node %zu was asked once, where it belongs", i);
+    CHECK_NOW(all.nodes[2].asked == 0 && all.nodes[2].lists == 0, "it was not given");
 }
 
 static void write_long_list(int self, int nobody, struct buf *ret)
