@@ -14,7 +14,7 @@
 
 struct listings {
     struct link all;
-    struct listing *current; /* the first of them, if it was begun; or NULL */
+    struct listing *current; /* the one that was begun; or NULL */
     const void *last;        /* whose the latest one was; only to compare */
 };
 
