@@ -384,8 +384,12 @@ static void check_end(const struct subject *t, uint32_t unit, const struct seen_
 static void check_stop(const struct subject *t, uint32_t unit, const struct seen_step *was,
                        const struct seen_step *is, const struct seen *old, const struct seen *new)
 {
-    bool back =
-        new->direction == DIRECTION_UNDO || new->stop == STOP_UNDO || old->stop == STOP_UNDO;
+    /* An undo that an operator asks for, and an overrun that then holds the task, may be one
+     * commit. */
+    bool asked = new->stop == STOP_HOLD && t->wanted[ASK_UNDO] > 0
+                 && new->cause.code == seen_hash(SLICE("overrun"));
+    bool back = new->direction == DIRECTION_UNDO || new->stop == STOP_UNDO || old->stop == STOP_UNDO
+                || asked;
     int64_t by = was->complete_by ? was->complete_by : is->complete_by;
 
     if (back || (unit_is_item(unit) && items_stop_children(t, step_of_unit(unit))))

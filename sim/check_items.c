@@ -269,14 +269,12 @@ static void check_brought(struct change_of_items *c, struct seen_items *is,
                  "items are undone after all that relied on them");
 }
 
-/* Those that have left the document are marked first. */
+/* Those that have left the document are marked first, all of a former list among them. */
 static void see_leaving(const struct item_life *l, void *arg)
 {
     const struct change_of_items *c = arg;
-    struct item_life *mine = life_of(c->t, l->unit);
 
-    if (list_of_unit(l->unit) == c->is->list)
-        mine->at_work = false;
+    life_of(c->t, l->unit)->at_work = false;
 }
 
 static void check_work(struct change_of_items *c, struct seen_items *is)
@@ -691,20 +689,19 @@ void check_item_result(const struct work_result *r, const struct token *k)
     }
     if (r->elsewhere)
         return;
-    if (r->status == RESULT_ACCEPTED)
+    /* A restart of the step may be in the same commit: then nobody sees the old list with it. */
+    bool present = list_of_unit(unit) == t->items[k->step]->list;
+    if (r->status == RESULT_ACCEPTED && present)
         must_be(t, unit, a->outcome == (r->failed ? OUTCOME_FAILED : OUTCOME_COMPLETED),
                 "what is accepted is durable");
     if (r->status == RESULT_REPEATED)
         must_be(t, unit, a->outcome == OUTCOME_FAILED || a->outcome == OUTCOME_COMPLETED,
                 "what is repeated was accepted");
-    bool present = list_of_unit(unit) == t->items[k->step]->list;
     if (r->status == RESULT_LATE && present)
         must_be(t, unit, a->outcome == OUTCOME_LATE, "what is late is kept");
     must_be(t, unit,
             r->status != RESULT_UNKNOWN || a->outcome == OUTCOME_NOT_SENT || !present || t->deleted,
             "a result of what is on record is not unknown");
-    if (r->status == RESULT_LATE)
-        must_be(t, unit, a->outcome != OUTCOME_OPEN, "only what is over is late");
 }
 
 /* ---- effects and ends ---- */
