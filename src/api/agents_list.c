@@ -245,14 +245,16 @@ static bool render_one(struct listing *l, struct slice name)
 
 void agents_get(struct server *sv, struct http_request *r)
 {
-    static const struct listing_kind kind = {"agents", snapshot_agents, render_listed};
+    static const struct listing_kind kind = {.key = "agents",
+                                             .names = snapshot_agents,
+                                             .render = render_listed};
 
-    listing_begin(sv, r, &kind, SLICE_NONE);
+    listing_begin(sv, r, &kind, SLICE_NONE, NULL);
 }
 
 void agent_answer(struct server *sv, struct http_request *r, struct slice name)
 {
     static const struct listing_kind kind = {.render = render_one};
 
-    listing_begin(sv, r, &kind, name);
+    listing_begin(sv, r, &kind, name, NULL);
 }

@@ -28,6 +28,8 @@ static void end(struct listing *l)
     link_remove(&l->link);
     l->x.server->load.exchanges--;
     buf_fini(&l->out);
+    if (l->kind->end)
+        l->kind->end(l->state);
     arena_fini(&a);
 }
 
@@ -37,12 +39,12 @@ static void gone(struct exchange *x)
 }
 
 void listing_begin(struct server *sv, struct http_request *r, const struct listing_kind *kind,
-                   struct slice one)
+                   struct slice one, void *state)
 {
     struct arena a = {0};
     struct listing *l = arena_alloc(&a, sizeof *l);
 
-    *l = (struct listing){.arena = a, .kind = kind};
+    *l = (struct listing){.arena = a, .kind = kind, .state = state};
     l->one = one.ptr ? arena_copy(&l->arena, one) : SLICE_NONE;
     exchange_begin(&l->x, sv, r);
     l->x.gone = gone;
@@ -108,6 +110,8 @@ static bool begin(struct listings *ls)
     exchange_begin(&l->x, sv, r);
     ls->current = l;
     json_open(&l->out, '{');
+    if (l->kind->head)
+        l->kind->head(l);
     json_key(&l->out, l->kind->key);
     json_open(&l->out, '[');
     return true;

@@ -27,23 +27,26 @@ struct listing {
     struct arena arena; /* it lies in it */
     struct buf out;
     const struct listing_kind *kind;
+    void *state;      /* of the kind */
     struct slice one; /* the only name; NONE: all of the kind */
     struct listed_names names;
     struct listed_names inner; /* of what the present name has; for the kind */
 };
 
 struct listing_kind {
-    const char *key; /* of the list in the answer */
+    const char *key;                 /* of the list in the answer */
+    void (*head)(struct listing *l); /* renders the members before the list; may be NULL */
     /* Takes a snapshot of the names to list. False: the request was answered instead. NULL: the
      * name is `one`. */
     bool (*names)(struct listing *l, struct http_request *r);
     /* Renders more of what has this name, if it is still there. False: there is still more. */
     bool (*render)(struct listing *l, struct slice name);
+    void (*end)(void *state); /* frees it, answered or not; may be NULL */
 };
 
-/* Takes over a request that nothing else answers. `one` is copied. */
+/* Takes over a request that nothing else answers, and the state. `one` is copied. */
 void listing_begin(struct server *sv, struct http_request *r, const struct listing_kind *kind,
-                   struct slice one);
+                   struct slice one, void *state);
 /* The keys of a map, sorted; `is_listed`, if it is not NULL, says which of them. */
 void listing_snapshot(struct listing *l, struct listed_names *ret, const struct map *m,
                       bool (*is_listed)(const void *arg, struct slice name), const void *arg);

@@ -4,11 +4,11 @@
  * however much there is.
  */
 
-#include <stdlib.h>
 #include <sys/stat.h>
 
 #include "api/agents.h"
 #include "api/handlers.h"
+#include "api/listing.h"
 #include "background/alerts.h"
 #include "base/map.h"
 #include "dispatch/dispatch.h"
@@ -27,6 +27,7 @@ struct stats_reader {
     struct arena arena; /* it lies in it */
     int64_t now;
     struct census census;
+    struct map stored; /* the agents of the census, by name */
     bool counted;
     enum err err;
     struct error error;
@@ -130,14 +131,6 @@ static void render_stored(struct buf *b, const struct stats_reader *sr)
 
 /* ---- agents ---- */
 
-static const struct census_agent *stored_for(const struct stats_reader *sr, struct slice agent)
-{
-    for (size_t i = 0; i < sr->census.agent_count; i++)
-        if (slice_eq(sr->census.agents[i].agent, agent))
-            return &sr->census.agents[i];
-    return NULL;
-}
-
 /* Either may be NULL: nothing in work knows of it, or nothing that is stored waits for it. */
 static void render_figures(struct buf *b, struct slice name, struct agent *a,
                            const struct census_agent *stored, int64_t now)
@@ -169,37 +162,73 @@ static void render_figures(struct buf *b, struct slice name, struct agent *a,
     json_close(b, '}');
 }
 
-static void render_agents(struct buf *b, const struct server *sv, const struct stats_reader *sr)
+static const struct dispatch *dispatch_of(const struct listing *l)
 {
-    const struct dispatch *d = scheduler_dispatch(sv->scheduler);
-    struct agent **agents = (struct agent **)map_sorted(&d->agents);
-
-    json_key(b, "agents");
-    json_open(b, '[');
-    for (size_t i = 0; agents[i]; i++)
-        render_figures(b, agents[i]->name, agents[i], stored_for(sr, agents[i]->name), sr->now);
-    free(agents);
-    for (size_t i = 0; i < sr->census.agent_count; i++) {
-        const struct census_agent *c = &sr->census.agents[i];
-        if (!map_get(&d->agents, c->agent))
-            render_figures(b, c->agent, NULL, c, sr->now);
-    }
-    json_close(b, ']');
+    return scheduler_dispatch(l->x.server->scheduler);
 }
 
-static void answer_stats(struct http_request *r, const struct server *sv,
-                         const struct stats_reader *sr)
+/* Those that this node knows, then those that only the store does. */
+static bool snapshot_agents(struct listing *l, struct http_request *r)
 {
-    CLEANUP(buf_fini) struct buf b = {0};
+    struct stats_reader *sr = l->state;
+    const struct map *known = &dispatch_of(l)->agents;
+    struct listed_names n;
+    (void)r;
 
-    json_open(&b, '{');
-    render_node(&b, sv, sr->now);
-    render_counters(&b, sv);
-    render_files(&b, sv);
-    render_stored(&b, sr);
-    render_agents(&b, sv, sr);
-    json_close(&b, '}');
-    answer_json(r, 200, &b, NULL);
+    listing_snapshot(l, &n, known, NULL, NULL);
+    l->names.list =
+        arena_alloc(&l->arena, (n.count + sr->census.agent_count + 1) * sizeof *l->names.list);
+    for (size_t i = 0; i < n.count; i++)
+        l->names.list[l->names.count++] = n.list[i];
+    for (size_t i = 0; i < sr->census.agent_count; i++) {
+        struct census_agent *c = &sr->census.agents[i];
+        map_put(&sr->stored, c->agent, c);
+        if (!map_get(known, c->agent))
+            l->names.list[l->names.count++] = c->agent;
+    }
+    return true;
+}
+
+static void render_head(struct listing *l)
+{
+    const struct stats_reader *sr = l->state;
+    const struct server *sv = l->x.server;
+
+    render_node(&l->out, sv, sr->now);
+    render_counters(&l->out, sv);
+    render_files(&l->out, sv);
+    render_stored(&l->out, sr);
+}
+
+static bool render_agent(struct listing *l, struct slice name)
+{
+    const struct stats_reader *sr = l->state;
+    struct agent *a = map_get(&dispatch_of(l)->agents, name);
+    const struct census_agent *stored = map_get(&sr->stored, name);
+
+    if (a || stored)
+        render_figures(&l->out, name, a, stored, sr->now);
+    return true;
+}
+
+static void reader_free(void *state)
+{
+    struct stats_reader *sr = state;
+    struct arena a = sr->arena;
+
+    map_fini(&sr->stored);
+    arena_fini(&a);
+}
+
+static void answer_stats(struct http_request *r, struct server *sv, struct stats_reader *sr)
+{
+    static const struct listing_kind kind = {.key = "agents",
+                                             .head = render_head,
+                                             .names = snapshot_agents,
+                                             .render = render_agent,
+                                             .end = reader_free};
+
+    listing_begin(sv, r, &kind, SLICE_NONE, sr);
 }
 
 /* ---- reading ---- */
@@ -218,18 +247,19 @@ static void stats_done(struct store_job *j)
 {
     struct stats_reader *sr = CONTAINER_OF(j, struct stats_reader, job);
     struct http_request *r = sr->x.http;
-    struct arena a = sr->arena;
+    struct server *sv = sr->x.server;
 
-    if (r) {
+    sv->load.exchanges--;
+    sv->load.reads_open--;
+    if (r)
         exchange_untie(&sr->x);
-        if (sr->err == ERR_OK)
-            answer_stats(r, sr->x.server, sr);
-        else
-            answer_trouble(r, sr->err, sr->error.text);
+    if (r && sr->err == ERR_OK) {
+        answer_stats(r, sv, sr);
+        return;
     }
-    sr->x.server->load.exchanges--;
-    sr->x.server->load.reads_open--;
-    arena_fini(&a);
+    if (r)
+        answer_trouble(r, sr->err, sr->error.text);
+    reader_free(sr);
 }
 
 void stats_get(struct server *sv, struct http_request *r)

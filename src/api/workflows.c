@@ -438,9 +438,11 @@ static bool render_listed(struct listing *l, struct slice name)
 
 static void list_now(struct server *sv, struct http_request *r)
 {
-    static const struct listing_kind kind = {"workflows", snapshot_readable, render_listed};
+    static const struct listing_kind kind = {.key = "workflows",
+                                             .names = snapshot_readable,
+                                             .render = render_listed};
 
-    listing_begin(sv, r, &kind, SLICE_NONE);
+    listing_begin(sv, r, &kind, SLICE_NONE, NULL);
 }
 
 void workflows_list(struct server *sv, struct http_request *r)

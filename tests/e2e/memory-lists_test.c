@@ -142,6 +142,26 @@ static void many_lists_at_once(void **state)
     }
 }
 
+/* Also one that nobody has called for: a task waits for it. */
+static void all_agents_have_figures(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    (void)define(&node, "waits",
+                 "\"steps\": [{\"name\": \"a\", \"agent\": \"z-alone\", \"action\": \"x\", "
+                 "\"undo\": \"none\"}]");
+    post(&node, &r, "/v1/tasks", "{\"workflow\": \"waits\", \"input\": {}}");
+    EXPECT(&r, 201);
+    get(&node, &r, "/v1/stats");
+    EXPECT(&r, 200);
+    CHECK(length(&r, "agents") == MANY + 1, "%zu", length(&r, "agents"));
+    EXPECT_TEXT(&r, "agents.0.agent", "a-000");
+    EXPECT_TEXT(&r, "agents.249.agent", "a-249");
+    EXPECT_TEXT(&r, "agents.250.agent", "z-alone");
+    CHECK(at(&r, "now") && at(&r, "agents.250.held_by"), "%.*s", SLICE_ARG(r.body));
+}
+
 /* The server ends, whether or not the list was answered. */
 static void the_server_ends_meanwhile(void **state)
 {
@@ -162,6 +182,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(all_instances_of_an_agent_are_listed),
         cmocka_unit_test(all_definitions_are_listed),
         cmocka_unit_test(many_lists_at_once),
+        cmocka_unit_test(all_agents_have_figures),
         cmocka_unit_test(the_server_ends_meanwhile),
     };
     return cmocka_run_group_tests(tests, start, node_end);
