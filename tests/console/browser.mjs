@@ -428,6 +428,8 @@ test("the focus goes from row to row, and stays while the row changes", async (t
   await page.keyboard.press("g");
   await page.keyboard.press("w");
   await heading(page, "Workflows");
+  await settled(page);
+  await page.getByRole("row").filter({ hasText: "expense" }).first().waitFor();
   await page.keyboard.press("j");
   await page.keyboard.press("j");
   await focus("expense");
