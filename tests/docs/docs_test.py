@@ -26,7 +26,8 @@ folder, when its turn comes. pkg-config finds the library as it is installed, an
 <!-- pending: tests/docs/meanwhile/x.sh -->, the commands of the file are run in its place.
 
 Usage: docs_test.py ROOT INTACT [--all] [DOCUMENT...]      --all: pending blocks are run like the others
-SHARD=1/2 in the environment: of all documents only the first half, every second one.
+SHARD=1/2 in the environment: of all documents but the longest only the first half, every second one. SHARD=long: the
+longest.
 """
 
 import ctypes
@@ -52,6 +53,7 @@ os.environ["no_proxy"] = "*"  # of who runs the tests
 INSTALLED = {}
 PATIENCE_S = 240  # only a failing test waits so long
 PASTED = "README.md", "docs/tutorial.md"
+LONG = ["docs/simulating.md", "docs/typescript.md"]  # a minute of processor time each
 ROOT, INTACT = (os.path.realpath(p) for p in sys.argv[1:3])
 BUILD = os.path.normpath(f"{INTACT}/../../..")
 
@@ -351,8 +353,12 @@ def run_document(document):
 def main():
     documents = [arg for arg in sys.argv[3:] if arg != "--all"] or ["README.md"] + sorted(
         os.path.relpath(p, ROOT) for p in glob.glob(f"{ROOT}/docs/**/*.md", recursive=True))
-    part, parts = map(int, os.environ.get("SHARD", "1/1").split("/"))
-    documents = documents[part - 1 :: parts]
+    shard = os.environ.get("SHARD", "1/1")
+    if shard == "long":
+        documents = LONG
+    elif shard != "1/1":
+        part, parts = map(int, shard.split("/"))
+        documents = [document for document in documents if document not in LONG][part - 1 :: parts]
     failed, pending = False, []
     for document in documents:
         try:

@@ -26,6 +26,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from cli_kit import CONTROLS, DOCUMENT, INTACT, PATIENCE_S, ROOT, SGR, WORKFLOW, Agent, WithServer, lines, on_terminal, read, wait_for
 
 
+EACH = unittest.skipUnless("INTACT_EACH" in os.environ, "a process or two for each flag: with INTACT_EACH")
 EXPENSE = """intact: 1
 workflow: expense
 steps:
@@ -666,6 +667,7 @@ class Described(WithServer):
             self.assertEqual(told("help", *verb), text)
             self.assertIn(" ".join(verb), told("--help"))
 
+    @EACH
     def test_every_flag_is_accepted_and_a_bad_value_is_refused_by_its_name(self):
         self.s.run("submit", "order", "--input", '{"sku": "s"}', "--id", "o-1")
         arguments = {"TASK": "o-1", "WORKFLOW": "order", "NAME": "order", "FILE": self.s.folder + "/order.yaml",
@@ -774,6 +776,7 @@ class Described(WithServer):
         for name in set(re.findall(r'\.name = "([a-z-]+)",\s*\.(?:letter|value|help)', source)):
             self.assertRegex(source, rf'(?<!\.name = )"{name}"', name)
 
+    @EACH
     def test_the_examples_are_command_lines_that_are_understood(self):
         tried = 0
         for verb in verbs():

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Every workflow of examples/ has a test file beside it, whose tests pass, and in which a simulation finds nothing wrong.
 
-Usage: examples_test.py ROOT INTACT"""
+Usage: examples_test.py ROOT INTACT [RUNS]"""
 
 import os
 import re
@@ -11,7 +11,7 @@ import sys
 ROOT, INTACT = (os.path.realpath(p) for p in sys.argv[1:3])
 EXAMPLES = os.path.join(ROOT, "examples")
 RUNS = {"transfer.test.yaml": 30}  # a run may have thousands of attempts
-RUNS_USUAL = 300
+RUNS_USUAL = int(sys.argv[3]) if len(sys.argv) > 3 else 300
 DEFINITION = re.compile(r'^intact: 1\nworkflow:|^\{\s*"intact": 1,\s*"workflow":', re.MULTILINE)
 
 
