@@ -269,12 +269,15 @@ static void check_brought(struct change_of_items *c, struct seen_items *is,
                  "items are undone after all that relied on them");
 }
 
-/* Those that have left the document are marked first, all of a former list among them. */
+/* First all are gone. A result may be one commit with the restart that left its list. */
 static void see_leaving(const struct item_life *l, void *arg)
 {
     const struct change_of_items *c = arg;
+    struct item_life *mine = life_of(c->t, l->unit);
+    bool stays = list_of_unit(l->unit) != c->is->list;
 
-    life_of(c->t, l->unit)->at_work = false;
+    mine->left_open |= stays && l->at_work && seen_open(&l->seen);
+    mine->at_work &= stays;
 }
 
 static void check_work(struct change_of_items *c, struct seen_items *is)
@@ -687,11 +690,10 @@ void check_item_result(const struct work_result *r, const struct token *k)
                 "a result is answered by what is durable");
         return;
     }
-    if (r->elsewhere)
+    if (r->elsewhere || l->left_open)
         return;
-    /* A restart of the step may be in the same commit: then nobody sees the old list with it. */
     bool present = list_of_unit(unit) == t->items[k->step]->list;
-    if (r->status == RESULT_ACCEPTED && present)
+    if (r->status == RESULT_ACCEPTED)
         must_be(t, unit, a->outcome == (r->failed ? OUTCOME_FAILED : OUTCOME_COMPLETED),
                 "what is accepted is durable");
     if (r->status == RESULT_REPEATED)
@@ -702,6 +704,8 @@ void check_item_result(const struct work_result *r, const struct token *k)
     must_be(t, unit,
             r->status != RESULT_UNKNOWN || a->outcome == OUTCOME_NOT_SENT || !present || t->deleted,
             "a result of what is on record is not unknown");
+    if (r->status == RESULT_LATE)
+        must_be(t, unit, a->outcome != OUTCOME_OPEN, "only what is over is late");
 }
 
 /* ---- effects and ends ---- */
@@ -743,7 +747,8 @@ static void see_end(const struct item_life *l, void *arg)
     bool stands =
         ledger_stands(&l->ledger) && !seen_undone_by_hand(&l->seen) && !life_is_excused(l);
 
-    must_be(t, l->unit, !l->at_work || !seen_open(&l->seen), "nothing runs after the end");
+    must_be(t, l->unit, !l->at_work || !seen_open(&l->seen) || l->left_open,
+            "nothing runs after the end");
     must_be(t, l->unit, l->ledger.effects <= 1 && l->ledger.undos <= 1, "all is done once");
     if (t->seen.state == TASK_COMPENSATED && f->undo == UNDO_CALL)
         must_be(t, l->unit, !stands, "compensated: every item that took effect was undone");

@@ -55,6 +55,7 @@ struct item_life {
     uint32_t unit;
     struct ledger ledger;
     struct seen_step seen; /* as it was stored last, in the document or in its row */
+    bool left_open;        /* it was open in a list that a restart of the step left */
     bool at_work;          /* it is in the document ... */
     bool back;             /* ... to be undone */
     uint64_t row;          /* hash of its row; 0: it has none */
