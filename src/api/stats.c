@@ -216,6 +216,7 @@ static void reader_free(void *state)
     struct stats_reader *sr = state;
     struct arena a = sr->arena;
 
+    sr->x.server->load.reads_open--;
     map_fini(&sr->stored);
     arena_fini(&a);
 }
@@ -250,7 +251,6 @@ static void stats_done(struct store_job *j)
     struct server *sv = sr->x.server;
 
     sv->load.exchanges--;
-    sv->load.reads_open--;
     if (r)
         exchange_untie(&sr->x);
     if (r && sr->err == ERR_OK) {
