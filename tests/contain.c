@@ -101,12 +101,20 @@ static void kill_children(bool name)
         (void)fclose(f);
 }
 
-/* The folder of a build is the one above contain's own. */
+/* A program of the build is in or below the folder above contain's own; what is found by PATH is
+ * not. */
 static bool is_script(const char *contain, const char *program)
 {
-    const char *end = strstr(contain, "/tests/contain");
+    char *here = realpath(contain, NULL);
+    char *there = realpath(program, NULL);
+    size_t length = here ? strlen(here) : 0;
+    size_t own = strlen("tests/contain");
+    bool is_built = there && length > own && strcmp(here + length - own, "tests/contain") == 0
+                    && strncmp(here, there, length - own) == 0;
 
-    return end && strncmp(contain, program, (size_t)(end + 1 - contain)) != 0;
+    free(here);
+    free(there);
+    return !is_built;
 }
 
 static void start(char **command)

@@ -27,6 +27,17 @@ ends 3 sh -c 'exit 3'
 ends 77 sh -c 'exit 77'
 ends 134 sh -c 'kill -ABRT $$'
 ends 127 "$work/nothing"
+# Leaks are looked for by programs of the build, also if it is reached by another name, and not by scripts.
+mkdir -p "$work/build/tests"
+cp "$contain" "$work/build/tests/contain"
+cp "$(command -v env)" "$work/build/program"
+ln -s build "$work/other"
+mine="$work/build/tests/contain"
+for program in "$work/build/program" "$work/other/program"; do
+    ! env -u LSAN_OPTIONS "$mine" "$program" 2>/dev/null | grep LSAN || fail "$program looks for leaks"
+done
+[ "$(env -u LSAN_OPTIONS "$mine" env 2>/dev/null | grep LSAN)" = LSAN_OPTIONS=detect_leaks=0 ] || fail "a script looks for none"
+[ "$(LSAN_OPTIONS=x=1 "$mine" env 2>/dev/null | grep LSAN)" = LSAN_OPTIONS=x=1 ] || fail "it can be asked to"
 # In the background, under its own name.
 export runs='until grep -qx sleep /proc/$!/comm; do :; done'
 ends 1 sh -c 'sleep 1001 & eval "$runs"; exit 0'
