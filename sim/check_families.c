@@ -391,8 +391,10 @@ static void check_stop(const struct subject *t, uint32_t unit, const struct seen
     bool back = new->direction == DIRECTION_UNDO || new->stop == STOP_UNDO || old->stop == STOP_UNDO
                 || asked;
     int64_t by = was->complete_by ? was->complete_by : is->complete_by;
+    /* What it was stopped for may have been settled by its end, in the same commit. */
+    bool ended = is->child.state == CHILD_PROCESSED && was->child.state != CHILD_PROCESSED;
 
-    if (back || (unit_is_item(unit) && items_stop_children(t, step_of_unit(unit))))
+    if (back || ended || (unit_is_item(unit) && items_stop_children(t, step_of_unit(unit))))
         return;
     covered(COVER_CHILD_LATE);
     must(t, by != 0 || t->flow->steps[step_of_unit(unit)].child_ms,
