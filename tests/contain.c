@@ -10,9 +10,9 @@
  *
  * SIGTERM, which meson sends to a test that takes too long, kills all of them.
  *
- * A test that is a script starts the program many times, and each end of it would look for leaks: a
- * third of what a command takes. It is not asked for there, unless LSAN_OPTIONS says so. Tests in C
- * look for leaks, and the servers that they start.
+ * A test that is a script starts the program many times. The search for leaks at each end is a
+ * third of what a command takes, so contain turns it off for scripts, unless LSAN_OPTIONS is set.
+ * Tests in C and the servers that they start do look for leaks.
  *
  * Its last line on stderr is the processor time of the test and its processes, which tools/test
  * adds up.

@@ -65,8 +65,7 @@ export async function axeFinds(page, where, rules = {}) {
 }
 
 // Tests of all pages, a path and its heading each. What depends on the colours is looked at in both schemes, the rest in
-// one. `open` is openPage with all but the page's options. axe takes most of the time of a whole run: INTACT_AXE=0 leaves
-// it out.
+// one. `open` is openPage with all but the page's options. INTACT_AXE=0 leaves them out.
 export function axeFindsNothing(what, pages, open) {
   for (const [scheme, rules] of [["light", {}], ["dark", { runOnly: ["color-contrast", "link-in-text-block"] }]]) {
     test(`axe finds nothing on ${what}, ${scheme}`, { skip: process.env.INTACT_AXE === "0" }, async (t) => {
