@@ -32,7 +32,7 @@ static int start(void **state)
     node_start(&node, FLAGS("--scan-every", "100ms", "--grace", "500ms", "--drain", "500ms"));
     (void)define(&node, "one",
                  "\"on_failure\": \"hold\", \"steps\": [{\"name\": \"a\", \"agent\": \"ag\", "
-                 "\"action\": \"x\", \"complete_by\": \"1s\", \"undo\": \"none\"}]");
+                 "\"action\": \"x\", \"complete_by\": \"10s\", \"undo\": \"none\"}]");
     return 0;
 }
 
