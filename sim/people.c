@@ -482,9 +482,10 @@ static void sends_all(struct subject *t, int64_t submitted_at, struct prng *own)
 {
     for (uint32_t i = 0; i < t->flow->step_count; i++) {
         const struct flow_step *f = &t->flow->steps[i];
-        for (uint32_t n = prng_below(own, 4); f->is_signal && n > 0; n--)
-            sends(t, f->signal_name, prng_chance(own, 70),
-                  submitted_at + prng_below(own, prng_chance(own, 50) ? 120000 : 10000));
+        for (uint32_t n = prng_below(own, 4); f->is_signal && n > 0; n--) {
+            uint32_t after_ms = prng_below(own, prng_chance(own, 50) ? 120000 : 10000);
+            sends(t, f->signal_name, prng_chance(own, 70), submitted_at + after_ms);
+        }
     }
     if (t->flow->undo_signal && prng_chance(own, 15))
         sends(t, 'u', true, submitted_at + prng_below(own, 120000));

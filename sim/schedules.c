@@ -88,6 +88,8 @@ static void write_times(struct buf *b, const struct plan_text *t)
 static struct slice write_text(uint32_t plan, const struct plan_text *t)
 {
     CLEANUP(buf_fini) struct buf b = {0};
+    bool flag = draw(500); /* not among the arguments: compilers differ in their order */
+    uint32_t n = draw_below(100);
 
     buf_fmt(&b, "intact: 1\nschedule: p%u\nworkflow: %s\n", plan, t->flow->name);
     write_times(&b, t);
@@ -101,7 +103,7 @@ static struct slice write_text(uint32_t plan, const struct plan_text *t)
     buf_fmt(&b,
             "input:\n  n: %u\n  flag: %s\n  text: x\n  time: ${ .time }\n"
             "  previous: ${ .previous }\n",
-            draw_below(100), draw(500) ? "true" : "false");
+            n, flag ? "true" : "false");
     if (t->fails)
         buf_fmt(&b,
                 "  odd: \"${ if ((.time[15:16] | tonumber) * 6 + (.time[17:18] | tonumber)) %% %u"
