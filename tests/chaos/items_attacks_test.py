@@ -210,11 +210,11 @@ class Attack(chaos_kit.Round):
         readers = [threading.Thread(target=read, daemon=True) for _ in range(4)]
         for reader in readers:
             reader.start()
-        time.sleep(0.2)
+        kit.eventually("readers get it", lambda: 200 in seen)
         status, said = self.ask("POST", "/v1/retire", {"older_than": "30d"})
         assert status == 200 and said["tasks"] > 0, said
         kit.eventually("it is gone", lambda: self.store.rows("SELECT count(*) = 0 FROM task WHERE id = 'gone'")[0][0])
-        time.sleep(0.2)
+        kit.eventually("readers learn it", lambda: 404 in seen or 410 in seen)
         over.set()
         for reader in readers:
             reader.join()
