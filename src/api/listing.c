@@ -126,7 +126,7 @@ static void answer(struct listing *l)
         json_close(&l->out, '}');
     }
     exchange_untie(&l->x);
-    answer_json(r, 200, &l->out, NULL);
+    answer_json_taken(r, 200, &l->out);
     end(l);
 }
 

@@ -170,10 +170,7 @@ static void answer_record(struct reader *rd, struct http_request *r)
         buf_slice(&rd->text, rd->more);
         json_close(&rd->text, '}');
     }
-    struct http_text *text = http_text_new(&rd->text);
-
-    http_answer_text(r, rd->status, "application/json", text, NULL);
-    http_text_drop(text);
+    answer_json_taken(r, rd->status, &rd->text);
 }
 
 static void answer_task(struct reader *rd)

@@ -133,7 +133,7 @@ static void settle(struct http_connection *c)
     bool has_room = pending_len(c) < READ_AHEAD_MAX;
 
     /* TLS sometimes sends by itself: a client that does not read that is not read from. */
-    if (c->tls && http_output_backlog(c) >= READ_AHEAD_MAX)
+    if (c->handshake || (c->tls && http_output_backlog(c) >= READ_AHEAD_MAX))
         has_room = false;
     if (c->phase != HTTP_CLOSED)
         hold(c, held_by(c));

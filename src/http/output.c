@@ -7,8 +7,7 @@
 #include "http/connection.h"
 
 enum {
-    SEALED_KEPT = 256 * 1024,
-    JOINED_MAX = 16384, /* bytes of a record */
+    RECORD_MAX = 16384, /* bytes of a record of TLS */
     PIECE = 16384,      /* of much, that is with libuv */
 };
 
@@ -43,67 +42,39 @@ static void on_written(uv_write_t *req, int status);
 
 /* ---- what is kept ---- */
 
-static size_t text_left(const struct http_output *o)
-{
-    return o->text ? o->text->bytes.len - o->text_at : 0;
-}
-
+/* All that is not with libuv or the kernel. */
 static size_t kept_len(const struct http_output *o)
 {
-    return o->waiting.len - o->waiting_at + text_left(o) + o->behind.len;
+    return http_queue_len(&o->kept) + http_queue_len(&o->plain);
 }
 
-/* The first of it that lies in one place, up to `max` bytes. */
-static struct slice kept_first(const struct http_output *o, size_t max)
+/* Encrypts the next plain bytes, a record at most. */
+static bool seal_next(struct http_connection *c)
 {
-    struct slice s = {o->waiting.ptr + o->waiting_at, o->waiting.len - o->waiting_at};
+    struct http_output *o = &c->output;
+    struct buf *wire = http_queue_end(&o->kept);
+    struct slice first = http_queue_first(&o->plain, RECORD_MAX);
+    size_t before = wire->len;
 
-    if (s.len == 0 && o->text)
-        s = (struct slice){o->text->bytes.ptr + o->text_at, text_left(o)};
-    return (struct slice){s.ptr, s.len < max ? s.len : max};
+    if (!tls_send(c->tls, first, wire))
+        return false;
+    http_queue_taken(&o->plain, first.len);
+    if (o->is_ended && http_queue_len(&o->plain) == 0)
+        tls_end(c->tls, wire);
+    o->accepted += wire->len - before - first.len;
+    return true;
 }
 
-static void text_let_go(struct http_output *o)
+/* Encrypts plain bytes until there is a slice to send. */
+static bool seal_slice(struct http_connection *c)
 {
-    http_text_drop(o->text);
-    o->text = NULL;
-    o->text_at = 0;
-    ASSERT(o->waiting.len == 0);
-    o->waiting = o->behind;
-    o->behind = (struct buf){0};
-}
+    const struct http_output *o = &c->output;
 
-/* The kernel, or libuv, has so much of what was first. */
-static void kept_taken(struct http_output *o, size_t len)
-{
-    if (o->waiting.len > 0) {
-        o->waiting_at += len;
-        if (o->waiting_at < o->waiting.len)
-            return;
-        buf_fini(&o->waiting);
-        o->waiting_at = 0;
-    } else {
-        o->text_at += len;
+    while (http_queue_len(&o->plain) > 0 && http_queue_len(&o->kept) < HTTP_OUTPUT_SLICE) {
+        if (!seal_next(c))
+            return false;
     }
-    if (o->text && text_left(o) == 0)
-        text_let_go(o);
-}
-
-/* Keeps the parts but for their first `sent` bytes. What was lent is not copied. */
-static void keep(struct http_output *o, const struct slice *parts, unsigned count, size_t sent)
-{
-    for (unsigned i = 0; i < count; i++) {
-        size_t skip = sent < parts[i].len ? sent : parts[i].len;
-        sent -= skip;
-        if (skip == parts[i].len)
-            continue;
-        if (o->lent && !o->text && parts[i].ptr == o->lent->bytes.ptr) {
-            o->text = http_text_hold(o->lent);
-            o->text_at = skip;
-            continue;
-        }
-        buf_add(o->text ? &o->behind : &o->waiting, parts[i].ptr + skip, parts[i].len - skip);
-    }
+    return true;
 }
 
 /* ---- with libuv ---- */
@@ -113,18 +84,19 @@ static void keep(struct http_output *o, const struct slice *parts, unsigned coun
 static bool rest_send(struct http_connection *c)
 {
     struct http_output *o = &c->output;
+    struct http_queue *kept = &o->kept;
     struct http_rest *rest = calloc(1, sizeof *rest);
 
     ASSERT(rest);
     ASSERT(!o->rest);
-    if (kept_len(o) <= HTTP_OUTPUT_SLICE && !o->text && o->waiting_at == 0) {
-        rest->bytes = o->waiting;
-        o->waiting = (struct buf){0};
+    if (http_queue_len(kept) <= HTTP_OUTPUT_SLICE && !kept->text && kept->waiting_at == 0) {
+        rest->bytes = kept->waiting;
+        kept->waiting = (struct buf){0};
     } else {
-        struct slice first = kept_first(o, PIECE);
+        struct slice first = http_queue_first(kept, PIECE);
         ASSERT(first.ptr);
         buf_slice(&rest->bytes, first);
-        kept_taken(o, first.len);
+        http_queue_taken(kept, first.len);
     }
     uv_buf_t whole = buf_of(buf_view(&rest->bytes));
     if (uv_write(&rest->req, stream_of(c), &whole, 1, on_written) != 0) {
@@ -135,10 +107,12 @@ static bool rest_send(struct http_connection *c)
     return true;
 }
 
-/* False: the connection is broken. */
+/* What is much, or has to be encrypted, waits for a turn. False: the connection is broken. */
 static bool kept_send(struct http_connection *c)
 {
-    if (kept_len(&c->output) <= HTTP_OUTPUT_SLICE)
+    struct http_output *o = &c->output;
+
+    if (http_queue_len(&o->plain) == 0 && http_queue_len(&o->kept) <= HTTP_OUTPUT_SLICE)
         return rest_send(c);
     http_server_turn_to_write(c->server, c);
     return true;
@@ -169,14 +143,16 @@ static bool write_slice(struct http_connection *c)
     struct http_output *o = &c->output;
     size_t left = HTTP_OUTPUT_SLICE;
 
-    while (left > 0 && kept_len(o) > 0) {
-        struct slice first = kept_first(o, left);
+    if (!seal_slice(c))
+        return false;
+    while (left > 0 && http_queue_len(&o->kept) > 0) {
+        struct slice first = http_queue_first(&o->kept, left);
         uv_buf_t b = buf_of(first);
         int n = uv_try_write(stream_of(c), &b, 1);
         if (n < 0 && n != UV_EAGAIN)
             return false;
         if (n > 0)
-            kept_taken(o, (size_t)n);
+            http_queue_taken(&o->kept, (size_t)n);
         if (n < 0 || (size_t)n < first.len)
             return rest_send(c);
         left -= first.len;
@@ -238,7 +214,7 @@ static bool send_parts(struct http_connection *c, const struct slice *parts, uns
     o->accepted += len;
     if (sent == len)
         return true;
-    keep(o, parts, count, sent);
+    http_queue_add(&o->kept, parts, count, sent, o->lent);
     if (goes_on)
         return true;
     if (sent < HTTP_OUTPUT_SLICE)
@@ -252,39 +228,59 @@ bool http_output_send_raw(struct http_connection *c, struct slice bytes)
     return send_parts(c, &bytes, 1);
 }
 
-/* Releases the memory after a large response; most are small. */
-static void sealed_clear(struct buf *b)
-{
-    if (b->cap > SEALED_KEPT)
-        buf_fini(b);
-    buf_clear(b);
-}
-
-/* Head and body of a small response, or the three parts of a chunk, share a record. */
-static bool seal(struct http_connection *c, const struct slice *parts, unsigned count)
+/* Encrypts a slice of the parts at most; `*ret_len` is how much of them. Head and body of a small
+ * response, or the three parts of a chunk, share a record. */
+static bool seal(struct http_connection *c, const struct slice *parts, unsigned count,
+                 size_t *ret_len)
 {
     struct buf *joined = &c->server->joined;
     struct buf *sealed = &c->server->sealed;
     size_t len = 0;
+    size_t left = HTTP_OUTPUT_SLICE;
 
-    sealed_clear(sealed);
+    buf_clear(sealed);
     buf_clear(joined);
     for (unsigned i = 0; i < count; i++)
         len += parts[i].len;
     for (unsigned i = 0; i < count; i++) {
-        if (len <= JOINED_MAX)
-            buf_slice(joined, parts[i]);
-        else if (!tls_send(c->tls, parts[i], sealed))
+        struct slice some = {parts[i].ptr, parts[i].len < left ? parts[i].len : left};
+        left -= some.len;
+        if (len <= RECORD_MAX)
+            buf_slice(joined, some);
+        else if (!tls_send(c->tls, some, sealed))
             return false;
     }
+    *ret_len = HTTP_OUTPUT_SLICE - left;
     return tls_send(c->tls, buf_view(joined), sealed);
+}
+
+/* Keeps what follows the first `done` bytes of the parts. It is encrypted later. */
+static void keep_plain(struct http_output *o, const struct slice *parts, unsigned count,
+                       size_t done)
+{
+    size_t before = http_queue_len(&o->plain);
+
+    http_queue_add(&o->plain, parts, count, done, o->lent);
+    o->accepted += http_queue_len(&o->plain) - before;
 }
 
 bool http_output_send(struct http_connection *c, const struct slice *parts, unsigned count)
 {
+    struct http_output *o = &c->output;
+    size_t done = 0;
+
     if (!c->tls)
         return send_parts(c, parts, count);
-    return seal(c, parts, count) && http_output_send_raw(c, buf_view(&c->server->sealed));
+    if (http_queue_len(&o->plain) > 0) {
+        keep_plain(o, parts, count, 0);
+        return true;
+    }
+    if (!seal(c, parts, count, &done) || !http_output_send_raw(c, buf_view(&c->server->sealed)))
+        return false;
+    keep_plain(o, parts, count, done);
+    if (http_queue_len(&o->plain) > 0 && !o->rest)
+        http_server_turn_to_write(c->server, c);
+    return true;
 }
 
 bool http_output_end(struct http_connection *c)
@@ -293,7 +289,11 @@ bool http_output_end(struct http_connection *c)
 
     if (!c->tls || c->handshake)
         return true;
-    sealed_clear(sealed);
+    if (http_queue_len(&c->output.plain) > 0) {
+        c->output.is_ended = true;
+        return true;
+    }
+    buf_clear(sealed);
     tls_end(c->tls, sealed);
     return http_output_send_raw(c, buf_view(sealed));
 }
@@ -313,9 +313,8 @@ uint64_t http_output_taken(const struct http_connection *c)
 void http_output_fini(struct http_connection *c)
 {
     ASSERT(!c->output.rest);
-    buf_fini(&c->output.waiting);
-    buf_fini(&c->output.behind);
-    http_text_drop(c->output.text);
+    http_queue_fini(&c->output.kept);
+    http_queue_fini(&c->output.plain);
 }
 
 /* ---- texts that many may keep ---- */

@@ -295,6 +295,8 @@ static enum tls_state read_all(struct tls *t, struct buf *plain)
 
 enum tls_state tls_receive(struct tls *t, struct slice wire, struct buf *plain, struct buf *reply)
 {
+    bool was_up = tls_is_up(t);
+
     if (t->is_broken)
         return TLS_IS_BROKEN;
     ERR_clear_error();
@@ -304,7 +306,9 @@ enum tls_state tls_receive(struct tls *t, struct slice wire, struct buf *plain, 
     ASSERT(state != TLS_GOES_ON || t->in.len == 0);
     t->in = SLICE_NONE;
     t->out = NULL;
-    return state;
+    /* A message of a handshake has begun and not ended: a KeyUpdate, of five bytes, in two records.
+     * No client does that, and whoever reads and writes relies on a connection that stays up. */
+    return state == TLS_GOES_ON && was_up && !tls_is_up(t) ? fail(t) : state;
 }
 
 bool tls_send(struct tls *t, struct slice plain, struct buf *wire)

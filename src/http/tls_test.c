@@ -13,6 +13,7 @@
 
 #include "http/cases.h"
 #include "http/connection.h"
+#include "http/http_message.h"
 #include "http/test_kit.h"
 
 #define ASK(path) "GET " path " HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -90,6 +91,48 @@ static void a_slow_reader_of_a_stream_gets_all_of_it(void **state)
     EXPECT(&c, "0\r\n\r\n");
     CHECK(client_count(&c, "\r\n2710\r\nx") == count, "%u", count);
     client_close(&c);
+    end();
+}
+
+/* A turn encrypts its slice, and the end of TLS follows the last one. */
+static void much_is_encrypted_by_turns(void **state)
+{
+    enum { SIZE = 3000000, CLIENTS = 2, ROUND_MAX = 4 * (HTTP_OUTPUT_SLICE + 16384) };
+    struct buf bytes = {0};
+    struct client c[CLIENTS];
+    (void)state;
+    begin_secure(NULL);
+    for (int i = 0; i < SIZE; i++)
+        buf_byte(&bytes, (char)('a' + i % 23));
+    struct http_text *text = http_text_new(&bytes);
+    for (size_t i = 0; i < CLIENTS; i++) {
+        client_open(&c[i]);
+        client_say(&c[i], "GET /stream HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+        UNTIL(&c[i], w.parked_count == i + 1, "it did not begin");
+        CHECK(http_stream_write_text(w.parked[i], text), "taken");
+        http_stream_end(w.parked[i]);
+        const struct http_queue *plain = &http_message_of(w.parked[i])->connection->output.plain;
+        size_t left = http_queue_len(plain);
+        CHECK(left >= SIZE - HTTP_OUTPUT_SLICE, "%zu", left);
+        for (int n = 0; n < 4; n++) {
+            (void)uv_run(&w.loop, UV_RUN_NOWAIT);
+            CHECK(left - http_queue_len(plain) <= ROUND_MAX, "%zu of %zu left",
+                  http_queue_len(plain), left);
+            left = http_queue_len(plain);
+        }
+        CHECK(SSL_key_update(c[i].ssl, SSL_KEY_UPDATE_REQUESTED) == 1, "new keys");
+        client_say(&c[i], ASK("/never")); /* the keys come with it */
+    }
+    for (size_t i = 0; i < CLIENTS; i++) {
+        EXPECT_END(&c[i]);
+        CHECK(SSL_get_shutdown(c[i].ssl) & SSL_RECEIVED_SHUTDOWN, "no close_notify");
+        CHECK(memmem(c[i].got.ptr, c[i].got.len, text->bytes.ptr, SIZE), "all of it, in order");
+        CHECK(client_has(&c[i], "\r\n0\r\n\r\n"), "the end");
+        client_close(&c[i]);
+    }
+    CHECK(text->refs == 1, "%u", text->refs);
+    http_text_drop(text);
+    CHECK(http_held(w.server) == 0, "%zu", http_held(w.server));
     end();
 }
 
@@ -565,6 +608,7 @@ int main(void)
         cmocka_unit_test(every_case_ends_as_it_must),
         cmocka_unit_test(requests_and_answers_pass_whole),
         cmocka_unit_test(a_slow_reader_of_a_stream_gets_all_of_it),
+        cmocka_unit_test(much_is_encrypted_by_turns),
         cmocka_unit_test(a_connection_ends_with_a_word),
         cmocka_unit_test(a_client_that_goes_while_parked_is_noticed),
         cmocka_unit_test(who_speaks_in_clear_is_told),

@@ -12,6 +12,14 @@ void answer_json(struct http_request *r, int status, const struct buf *b, const 
     http_answer(r, status, "application/json", buf_view(b), headers);
 }
 
+void answer_json_taken(struct http_request *r, int status, struct buf *b)
+{
+    struct http_text *text = http_text_new(b);
+
+    http_answer_text(r, status, "application/json", text, NULL);
+    http_text_drop(text);
+}
+
 /* Errors on which a client can act have a type of their own. The detail distinguishes the others,
  * for people. Errors of a store that is not Intact's, or too new, occur at the start only. */
 const char *trouble_type(enum err err)
