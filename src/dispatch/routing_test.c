@@ -433,7 +433,8 @@ static void places_are_counted_right(void **state)
             hang_up(*w, now);
             *w = NULL;
         } else {
-            *w = call_of(names[prng_below(&p, INSTANCES)], prng_below(&p, 5));
+            uint32_t places = prng_below(&p, 5);
+            *w = call_of(names[prng_below(&p, INSTANCES)], places);
             dispatch_park(&d, *w, now);
         }
         if (round % 3 == 0)

@@ -320,8 +320,9 @@ static void random_decimal(struct prng *p, char *to, size_t size)
 
     if (prng_chance(p, 60)) {
         uint64_t limit = (uint64_t)pow(10, 1 + prng_below(p, 17));
-        (void)snprintf(to, size, "%s%.*f", prng_chance(p, 20) ? "-" : "", 1 + (int)prng_below(p, 9),
-                       (double)(bits % limit) / pow(10, prng_below(p, 16)));
+        double value = (double)(bits % limit) / pow(10, prng_below(p, 16));
+        int digits = 1 + (int)prng_below(p, 9);
+        (void)snprintf(to, size, "%s%.*f", prng_chance(p, 20) ? "-" : "", digits, value);
         return;
     }
     memcpy(&v, &bits, sizeof v);
