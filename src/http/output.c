@@ -7,8 +7,7 @@
 #include "http/connection.h"
 
 enum {
-    RECORD_MAX = 16384, /* bytes of a record of TLS */
-    PIECE = 16384,      /* of much, that is with libuv */
+    PIECE = 16384, /* of much, that is with libuv */
 };
 
 struct http_rest {
@@ -53,7 +52,7 @@ static bool seal_next(struct http_connection *c)
 {
     struct http_output *o = &c->output;
     struct buf *wire = http_queue_end(&o->kept);
-    struct slice first = http_queue_first(&o->plain, RECORD_MAX);
+    struct slice first = http_queue_first(&o->plain, TLS_RECORD_MAX);
     size_t before = wire->len;
 
     if (!tls_send(c->tls, first, wire))
@@ -245,7 +244,7 @@ static bool seal(struct http_connection *c, const struct slice *parts, unsigned 
     for (unsigned i = 0; i < count; i++) {
         struct slice some = {parts[i].ptr, parts[i].len < left ? parts[i].len : left};
         left -= some.len;
-        if (len <= RECORD_MAX)
+        if (len <= TLS_RECORD_MAX)
             buf_slice(joined, some);
         else if (!tls_send(c->tls, some, sealed))
             return false;

@@ -11,8 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { RECORD = 16384 /* maximum bytes of one record */ };
-
 struct tls_keys {
     char *cert_file, *key_file;
     struct stat cert_seen, key_seen; /* as they were before they were last read */
@@ -276,8 +274,8 @@ static enum tls_state read_all(struct tls *t, struct buf *plain)
 {
     for (;;) {
         size_t len = 0;
-        char *room = buf_room(plain, RECORD);
-        if (SSL_read_ex(t->ssl, room, RECORD, &len) == 1) {
+        char *room = buf_room(plain, TLS_RECORD_MAX);
+        if (SSL_read_ex(t->ssl, room, TLS_RECORD_MAX, &len) == 1) {
             plain->len += len;
             plain->ptr[plain->len] = 0;
             continue;
@@ -306,8 +304,8 @@ enum tls_state tls_receive(struct tls *t, struct slice wire, struct buf *plain, 
     ASSERT(state != TLS_GOES_ON || t->in.len == 0);
     t->in = SLICE_NONE;
     t->out = NULL;
-    /* A message of a handshake has begun and not ended: a KeyUpdate, of five bytes, in two records.
-     * No client does that, and whoever reads and writes relies on a connection that stays up. */
+    /* A message of a handshake has begun and not ended, such as a KeyUpdate that is cut in two.
+     * OpenSSL counts the connection as not up until the rest comes: nothing could be sent. */
     return state == TLS_GOES_ON && was_up && !tls_is_up(t) ? fail(t) : state;
 }
 

@@ -33,6 +33,8 @@ struct tls *tls_new(const struct tls_keys *k); /* NULL: no memory */
 void tls_free(struct tls *t);                  /* NULL is allowed */
 bool tls_is_up(const struct tls *t);           /* the handshake is done */
 
+enum { TLS_RECORD_MAX = 16384 /* plain bytes of one record */ };
+
 enum tls_state {
     TLS_GOES_ON,
     TLS_ENDED,     /* the client will send no more */
@@ -41,7 +43,8 @@ enum tls_state {
 };
 
 /* Consumes all of `wire`. Appends decrypted data to `plain`, and what must be sent back to `reply`,
- * even on failure: it may tell the client the reason. */
+ * even on failure: it may tell the client the reason. A connection that is up stays up, or is
+ * broken. */
 enum tls_state tls_receive(struct tls *t, struct slice wire, struct buf *plain,
                            struct buf *reply) MUST_USE;
 

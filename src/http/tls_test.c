@@ -97,7 +97,7 @@ static void a_slow_reader_of_a_stream_gets_all_of_it(void **state)
 /* A turn encrypts its slice, and the end of TLS follows the last one. */
 static void much_is_encrypted_by_turns(void **state)
 {
-    enum { SIZE = 3000000, CLIENTS = 2, ROUND_MAX = 4 * (HTTP_OUTPUT_SLICE + 16384) };
+    enum { SIZE = 3000000, CLIENTS = 2, ROUND_MAX = 4 * (HTTP_OUTPUT_SLICE + TLS_RECORD_MAX) };
     struct buf bytes = {0};
     struct client c[CLIENTS];
     (void)state;
