@@ -9,14 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "amqp/amqp_shape.h"
 #include "json/json.h"
 #include "json/text.h"
 
-enum {
-    DEPTH_MAX = 40,
-    PARTS_MAX = 65000, /* of a value: Proton has a limit of 65535, and drops the rest */
-    DATA_SECTION = 0x75,
-};
+enum { DATA_SECTION = 0x75 };
 
 static const int64_t YEAR_9999_MS = INT64_C(253402300799999); /* its last millisecond */
 
@@ -42,9 +39,9 @@ static bool write_text(struct buf *b, pn_bytes_t bytes)
     return is_text(s);
 }
 
-static bool write_value(struct buf *b, pn_data_t *d, int depth);
+static bool write_value(struct buf *b, pn_data_t *d);
 
-static bool write_members(struct buf *b, pn_data_t *d, bool is_map, int depth)
+static bool write_members(struct buf *b, pn_data_t *d, bool is_map)
 {
     bool ok = pn_data_enter(d);
 
@@ -59,7 +56,7 @@ static bool write_members(struct buf *b, pn_data_t *d, bool is_map, int depth)
                 return false;
             json_key_slice(b, key);
         }
-        ok = write_value(b, d, depth + 1);
+        ok = write_value(b, d);
     }
     json_close(b, is_map ? '}' : ']');
     return ok && pn_data_exit(d);
@@ -94,13 +91,11 @@ static void write_unsigned(struct buf *b, uint64_t v)
     json_raw(b, slice_of(text));
 }
 
-/* False: it has no JSON form. */
-static bool write_value(struct buf *b, pn_data_t *d, int depth)
+/* False: it has no JSON form. Recurses at most AMQP_NESTING_MAX times. */
+static bool write_value(struct buf *b, pn_data_t *d)
 {
     pn_type_t type = pn_data_type(d);
 
-    if (depth > DEPTH_MAX)
-        return false;
     switch ((int)type) {
     case PN_NULL:
         json_null(b);
@@ -146,7 +141,7 @@ static bool write_value(struct buf *b, pn_data_t *d, int depth)
         return write_text(b, pn_data_get_symbol(d));
     case PN_MAP:
     case PN_LIST:
-        return write_members(b, d, type == PN_MAP, depth);
+        return write_members(b, d, type == PN_MAP);
     default:
         return false;
     }
@@ -193,7 +188,7 @@ static struct slice property_text(struct arena *a, pn_data_t *d)
     if (pn_data_type(d) == PN_STRING || pn_data_type(d) == PN_SYMBOL)
         return arena_copy(a, slice_of_bytes(pn_data_type(d) == PN_STRING ? pn_data_get_string(d)
                                                                          : pn_data_get_symbol(d)));
-    if (pn_data_type(d) == PN_MAP || pn_data_type(d) == PN_LIST || !write_value(&b, d, 0))
+    if (pn_data_type(d) == PN_MAP || pn_data_type(d) == PN_LIST || !write_value(&b, d))
         return SLICE_NONE;
     return arena_copy(a, buf_view(&b));
 }
@@ -281,11 +276,6 @@ static enum err read_body(struct arena *a, struct slice text, pn_data_t *d, stru
     CLEANUP(buf_fini) struct buf joined = {0};
 
     pn_data_rewind(d);
-    if (pn_data_size(d) > PARTS_MAX)
-        return error_set(e, ERR_PARSE,
-                         "the body is an AMQP value of more than %d parts; send JSON as bytes or "
-                         "text",
-                         PARTS_MAX);
     if (!pn_data_next(d)) {
         m->body = SLICE("");
         return ERR_OK;
@@ -296,7 +286,7 @@ static enum err read_body(struct arena *a, struct slice text, pn_data_t *d, stru
         m->body = arena_copy(a, slice_of_bytes(pn_data_get_binary(d)));
     else if (pn_data_type(d) == PN_STRING)
         m->body = arena_copy(a, slice_of_bytes(pn_data_get_string(d)));
-    else if (write_value(&b, d, 0))
+    else if (write_value(&b, d))
         m->body = arena_copy(a, buf_view(&b));
     else
         return error_set(e, ERR_PARSE,
@@ -319,14 +309,34 @@ static bool texts_are_sound(const struct amqp_message *m)
     return true;
 }
 
+static enum err check_shape(struct slice text, struct error *e)
+{
+    switch (amqp_shape(text)) {
+    case AMQP_SHAPE_SOUND:
+        return ERR_OK;
+    case AMQP_SHAPE_DEEP:
+        return error_set(e, ERR_PARSE,
+                         "it has an AMQP value that is nested deeper than %d levels; send JSON as "
+                         "bytes or text",
+                         AMQP_NESTING_MAX);
+    case AMQP_SHAPE_LARGE:
+        return error_set(e, ERR_PARSE,
+                         "it has AMQP values of more than %d parts; send JSON as bytes or text",
+                         AMQP_PARTS_MAX);
+    case AMQP_SHAPE_BROKEN:
+        break;
+    }
+    return error_set(e, ERR_PARSE, "it is no message of AMQP 1.0");
+}
+
 enum err amqp_message_decode(struct arena *a, struct slice text, struct amqp_message *ret,
                              struct error *e)
 {
-    enum err err = ERR_OK;
+    enum err err = check_shape(text, e);
 
     *ret = (struct amqp_message){.body = SLICE("")};
-    if (text.len == 0) /* Proton requires input */
-        return error_set(e, ERR_PARSE, "it is no message of AMQP 1.0");
+    if (err != ERR_OK)
+        return err;
     pn_message_t *m = pn_message();
     if (pn_message_decode(m, text.ptr, text.len) != 0) {
         err = error_set(e, ERR_PARSE, "it is no message of AMQP 1.0");
