@@ -296,6 +296,12 @@ static void all_are_done(void)
         scene_must(the_item(i) && the_item(i)->ledger.effects == 1, "each item once");
 }
 
+static void nothing_happened(void)
+{
+    for (uint32_t i = 0; i < FEW; i++)
+        scene_must(the_item(i)->ledger.effects == 0, "no item took effect");
+}
+
 static void all_but_the_second_are_done(void)
 {
     for (uint32_t i = 0; i < FEW; i++)
@@ -400,6 +406,19 @@ const struct scene scenes_of_items[] = {
         .end = TASK_PROCESSED,
         .fates = {{STEP_COMPLETED, "", NOTHING}},
         .expect = all_but_the_second_are_done,
+    },
+    {
+        .name = "pivot_of_no_item",
+        .sentence = "all items of a pivot fail, which is tolerated, and then another step: the"
+                    " task turns back, because no item completed",
+        .flow = {.step_count = 2,
+                 .steps = {{LIST(FEW, 2, UNDO_PIVOT), .items_go_on = true},
+                           {.before = BIT(0), .undo = UNDO_NONE}}},
+        .parts = {{.act = {SAYS_REFUSED, .takes = 50}},
+                  {.step = 1, .act = {SAYS_REFUSED, .takes = 10}}},
+        .end = TASK_COMPENSATED,
+        .fates = {{STEP_COMPLETED, "", NOTHING}, {STEP_FAILED, "F", NOTHING}},
+        .expect = nothing_happened,
     },
     {
         .name = "loop_undone_in_reverse",

@@ -121,6 +121,20 @@ static const struct kit_case failures[] = {
      "claim, begin a 4, start a.0, ok a.0, start a.1, fail a.1, start a.2, fail a.2, start a.3, "
      "fail a.3, skip a.2 = alert, skip a",
      "processed a:skipped(completed failed skipped failed)"},
+    {"a pivot without items leaves the way back open", "a!{1} b<a",
+     "claim, begin a 0, start b, undo = stop, fail b", "compensated a:completed b:failed"},
+    {"of which no item completed, too", "a!{1.} b<a",
+     "claim, begin a 2, start a.0, fail a.0, start a.1, fail a.1, start b, fail b",
+     "compensated a:completed(failed failed) b:failed"},
+    {"unless one is in doubt", "a!{1.} b<a",
+     "claim, begin a 2, start a.0, doubt a.0, start a.1, fail a.1, start b, fail b",
+     "error a:completed(failed failed) b:failed"},
+    {"or one completed", "a!{1.} b<a",
+     "claim, begin a 2, start a.0, ok a.0, start a.1, fail a.1, start b, undo = refused, fail b",
+     "error a:completed(completed failed) b:failed"},
+    {"or an operator said what it did", "a!#{1} b<a",
+     "claim, begin a 2, start a.0, fail a.0, supply a, claim, start b, undo = refused, fail b",
+     "error a:completed(failed -) b:failed"},
 };
 
 static const struct kit_case undos[] = {

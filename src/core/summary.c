@@ -54,9 +54,8 @@ bool pivot_completed(const struct workflow *w, const struct task *t, uint16_t i)
     const struct step *s = &t->steps[i];
 
     return is_pivot(w, i)
-           && (s->state == STEP_COMPLETED || s->child.state == CHILD_STANDS
-               || s->child.state == CHILD_PROCESSED
-               || (s->items && (step_has_effect(s) || s->items->tally.standing > 0)));
+           && (step_took_effect(s) || s->child.state == CHILD_STANDS
+               || s->child.state == CHILD_PROCESSED || (s->items && s->items->tally.standing > 0));
 }
 
 bool any_pivot_completed(const struct workflow *w, const struct task *t)

@@ -11,11 +11,18 @@ bool step_has_ended(const struct workflow_step *ws, const struct step *s)
                && ws->on_failure == ON_FAILURE_CONTINUE);
 }
 
+/* A step with a list takes effect by its items: an empty list, or one of which no item completed,
+ * completes the step and leaves nothing. */
+bool step_took_effect(const struct step *s)
+{
+    return s->items ? step_has_effect(s) : s->state == STEP_COMPLETED;
+}
+
 /* A child of which it is not known that it turned back may still be processed. Those of items at
  * rest that have not ended are all that a pivot counts among those to be undone. */
 bool pivot_prevents_undo(const struct step *s)
 {
-    return s->state == STEP_COMPLETED || step_has_effect(s) || step_in_doubt(s)
+    return step_took_effect(s) || step_has_effect(s) || step_in_doubt(s)
            || (child_is_open(&s->child) && s->child.state != CHILD_TURNED)
            || (s->items && (s->items->tally.unturned > 0 || s->items->to_undo > 0));
 }

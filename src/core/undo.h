@@ -11,6 +11,9 @@
 /* Whether the step is done going forward, so that its successors may start. */
 bool step_has_ended(const struct workflow_step *ws, const struct step *s);
 
+/* The step completed, and not only because none of its items had to. */
+bool step_took_effect(const struct step *s);
+
 /* A pivot that took effect, or may have. It rules out undo unless it is resolved. */
 bool pivot_prevents_undo(const struct step *s);
 
