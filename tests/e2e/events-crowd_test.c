@@ -302,6 +302,30 @@ static void a_crowd_is_answered_in_small_visits(void **state)
     node_start(&node, SERVER);
 }
 
+/* All of them have to be told at one moment that the server is there. */
+static void a_crowd_is_kept_alive_in_small_visits(void **state)
+{
+    static struct sse crowd[CROWD];
+    (void)state;
+
+    CHECK(setenv("INTACT_FAULT_KEEP_ALIVE_MS", "1000", 1) == 0, "setenv");
+    start_in_small_visits();
+    (void)unsetenv("INTACT_FAULT_KEEP_ALIVE_MS");
+    for (int i = 0; i < CROWD; i++) {
+        sse_open(&node, &crowd[i], "/v1/events", NULL);
+        sse_head(&crowd[i]);
+    }
+    node_signal(&node, SIGSTOP);
+    sleep_ms(1500);
+    node_signal(&node, SIGCONT);
+    for (int i = 0; i < CROWD; i++) {
+        sse_comment(&crowd[i]);
+        sse_fini(&crowd[i]);
+    }
+    node_stop(&node);
+    node_start(&node, SERVER);
+}
+
 int main(int argc, char **argv)
 {
     kit_program(argc, argv);
@@ -313,6 +337,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_crowd_is_told_everything_in_its_order),
         cmocka_unit_test(a_crowd_hears_heartbeats_and_the_end_in_small_visits),
         cmocka_unit_test(a_crowd_is_answered_in_small_visits),
+        cmocka_unit_test(a_crowd_is_kept_alive_in_small_visits),
     };
     return cmocka_run_group_tests(tests, start, node_end);
 }

@@ -178,3 +178,12 @@ bool sse_waits(struct sse *s, int ms)
             return true;
     }
 }
+
+void sse_comment(struct sse *s)
+{
+    while (s->in.len == s->at || !strstr(s->in.ptr + s->at, ":\n\n")) {
+        bool more = take_more(s, PATIENCE_MS);
+        CHECK(more && !s->ended, "no comment");
+        CHECK(!strstr(s->in.ptr + s->at, "event: "), "an event");
+    }
+}
