@@ -1,6 +1,7 @@
 /* Tests of event streams whose tokens change, and of so many streams that one visit of the event
  * loop does not reach all of them. events_test.c has what a stream tells. */
 
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 

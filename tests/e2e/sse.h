@@ -36,6 +36,6 @@ void sse_event_fini(struct sse_event *e);
 /* The next event; skips comments and lone ids. False: the stream has ended. */
 bool sse_next(struct sse *s, struct sse_event *ret);
 bool sse_waits(struct sse *s, int ms); /* whether nothing arrives for `ms` */
-void sse_comment(struct sse *s);       /* waits for a comment that no event precedes */
+void sse_comment(struct sse *s);       /* waits for a comment; leaves events for sse_next() */
 
 #endif
