@@ -115,20 +115,9 @@ static void stream_gone(struct exchange *x)
 static void arm(struct events *ev);
 static void pump(struct stream *st);
 
-/* A test makes it shorter. */
-static int64_t keep_alive_ms(void)
-{
-#ifdef INTACT_FAULTS
-    const char *ms = getenv("INTACT_FAULT_KEEP_ALIVE_MS");
-    if (ms)
-        return strtol(ms, NULL, 10);
-#endif
-    return KEEP_ALIVE_MS;
-}
-
 static void wait_for_pulse(struct stream *st)
 {
-    st->pulse_at = server_steady(NULL) + keep_alive_ms();
+    st->pulse_at = server_steady(NULL) + visit_pulse_ms();
     link_remove(&st->pulse);
     list_push(&st->ev->pulses, &st->pulse);
 }

@@ -27,7 +27,6 @@ enum {
     STREAM_FULL = 64 * 1024,
     STREAM_CHUNK_MAX = 64 * 1024, /* of what is written in one go */
     RING_MAX = 8192,
-    KEEP_ALIVE_MS = 15000,
     BEHIND_MS = 20, /* slow readers are checked so often */
     RECORD_MS = 60000,
     ID_SIZE = 112, /* of an event of the stream of all tasks */

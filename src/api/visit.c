@@ -12,7 +12,10 @@
 #include "node/fair.h"
 #include "node/node.h"
 
-enum { IN_ROUND = 5 }; /* visits, each for another reason */
+enum {
+    IN_ROUND = 5, /* visits, each for another reason */
+    PULSE_MS = 15000,
+};
 
 /* Never in what is installed. */
 static unsigned streams_max(void)
@@ -23,6 +26,16 @@ static unsigned streams_max(void)
         return (unsigned)strtoul(max, NULL, 10);
 #endif
     return UINT_MAX;
+}
+
+int64_t visit_pulse_ms(void)
+{
+#ifdef INTACT_FAULTS
+    const char *ms = getenv("INTACT_FAULT_PULSE_MS");
+    if (ms)
+        return strtol(ms, NULL, 10);
+#endif
+    return PULSE_MS;
 }
 
 struct visit visit_begin(void)

@@ -16,6 +16,10 @@ struct visit {
     unsigned left;   /* streams at most */
 };
 
+/* How often each stream is told that the server is there. With sanitizers, a test may set it by
+ * INTACT_FAULT_PULSE_MS. */
+int64_t visit_pulse_ms(void);
+
 struct visit visit_begin(void);
 bool visit_goes_on(struct visit *v); /* ask it before each stream */
 

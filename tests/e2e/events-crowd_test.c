@@ -309,9 +309,9 @@ static void a_crowd_is_kept_alive_in_small_visits(void **state)
     static struct sse crowd[CROWD];
     (void)state;
 
-    CHECK(setenv("INTACT_FAULT_KEEP_ALIVE_MS", "1000", 1) == 0, "setenv");
+    CHECK(setenv("INTACT_FAULT_PULSE_MS", "1000", 1) == 0, "setenv");
     start_in_small_visits();
-    (void)unsetenv("INTACT_FAULT_KEEP_ALIVE_MS");
+    (void)unsetenv("INTACT_FAULT_PULSE_MS");
     for (int i = 0; i < CROWD; i++) {
         sse_open(&node, &crowd[i], "/v1/events", NULL);
         sse_head(&crowd[i]);
