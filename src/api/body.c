@@ -10,6 +10,8 @@
 #include "node/strict.h"
 #include "json/json.h"
 
+enum { ENTRY_AT = 2 /* levels around an entry: the call, and its list */ };
+
 /* Trees of `[0,0,...` are forty times as large as their texts. */
 static void answer_too_big(struct http_request *r, bool is_busy)
 {
@@ -47,7 +49,19 @@ static struct json *answer_parsed(struct http_request *r, const struct parsed_bo
     return NULL;
 }
 
-struct json *body_json(struct http_request *r, struct arena *tree)
+unsigned body_depth(const struct server *sv, bool is_list)
+{
+    return is_list ? JSON_DEPTH_MAX : (unsigned)sv->limits.json_depth;
+}
+
+uint32_t body_entry_depth(const struct server *sv)
+{
+    uint32_t depth = (uint32_t)sv->limits.json_depth;
+
+    return depth > ENTRY_AT ? depth - ENTRY_AT : 0;
+}
+
+static struct json *parsed(struct http_request *r, struct arena *tree, bool is_list)
 {
     const struct server *sv = http_handler_arg(r);
     struct parsed_body p = {0};
@@ -61,10 +75,20 @@ struct json *body_json(struct http_request *r, struct arena *tree)
     if (r->large)
         return answer_parsed(r, &r->large->parsed, r->large->left);
     size_t left = trees_left(sv);
-    body_parse(tree, r->body, (unsigned)sv->limits.json_depth, left, &p);
+    body_parse(tree, r->body, body_depth(sv, is_list), left, &p);
     struct json *j = answer_parsed(r, &p, left);
     buf_fini(&p.story);
     return j;
+}
+
+struct json *body_json(struct http_request *r, struct arena *tree)
+{
+    return parsed(r, tree, false);
+}
+
+struct json *body_json_of_list(struct http_request *r, struct arena *tree)
+{
+    return parsed(r, tree, true);
 }
 
 bool wait_of(struct http_request *r, int64_t *ret_ms)

@@ -46,10 +46,16 @@ void body_came(struct http_request *r); /* the place is free for the job that re
  */
 struct json *body_json(struct http_request *r, struct arena *tree);
 
+/* The same for a call with a list of results or heartbeats, each of which is refused alone: the
+ * text may nest deeper than other bodies, and an entry as deep as it could if the call were one. */
+struct json *body_json_of_list(struct http_request *r, struct arena *tree);
+uint32_t body_entry_depth(const struct server *sv);         /* for json_is_within() */
+unsigned body_depth(const struct server *sv, bool is_list); /* of the text */
+
 /* True: the body is large, and is parsed on a thread; then `again` is called. Or it was answered.
  * `line`: the token in whose turns it is done. */
 bool body_is_parsed_first(struct server *sv, struct http_request *r, struct slice line,
-                          void (*again)(struct server *sv, struct http_request *r));
+                          unsigned depth, void (*again)(struct server *sv, struct http_request *r));
 void body_is_used(struct server *sv, struct http_request *r); /* the tree is not needed any more */
 
 /* If the body is large: has the caller's line room for it? False: answered. */

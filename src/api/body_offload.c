@@ -128,7 +128,7 @@ bool body_may_be_read(struct server *sv, struct http_request *r)
 }
 
 bool body_is_parsed_first(struct server *sv, struct http_request *r, struct slice line,
-                          void (*again)(struct server *sv, struct http_request *r))
+                          unsigned depth, void (*again)(struct server *sv, struct http_request *r))
 {
     if (r->large || r->body.len <= BODY_SMALL || !content_type_is(r, "application/json"))
         return false;
@@ -136,7 +136,7 @@ bool body_is_parsed_first(struct server *sv, struct http_request *r, struct slic
         return true;
     struct large_body *b = calloc(1, sizeof *b);
     ASSERT(b);
-    b->depth = (unsigned)sv->limits.json_depth;
+    b->depth = depth;
     b->left = trees_left(sv);
     b->again = again;
     b->text = http_take_body(r);

@@ -67,7 +67,7 @@ static void read_resume(const struct json *j, struct heartbeat *b, struct read_b
 }
 
 /* One bad beat fails only itself. */
-static void read_beat(const struct json *j, struct beats_read *br)
+static void read_beat(const struct json *j, uint32_t depth, struct beats_read *br)
 {
     struct read_beat *rb = &br->read[br->count++];
     struct heartbeat b = {.token = json_get_text(j, "token")};
@@ -75,6 +75,9 @@ static void read_beat(const struct json *j, struct beats_read *br)
     rb->token = b.token;
     if (!b.token.ptr)
         (void)snprintf(rb->problem, PROBLEM_MAX, "token is missing, or no text");
+    if (!json_is_within(j, depth))
+        (void)snprintf(rb->problem, PROBLEM_MAX,
+                       "the heartbeat is nested deeper than %" PRIu32 " levels", depth);
     read_progress(j, &b, rb);
     read_message(j, &b, rb);
     read_resume(j, &b, rb);
@@ -84,6 +87,7 @@ static void read_beat(const struct json *j, struct beats_read *br)
 
 static bool read_list(struct http_request *r, const struct json *list, struct beats_read *br)
 {
+    uint32_t depth = body_entry_depth(http_handler_arg(r));
     char where[40];
 
     if (!list || list->type != JSON_ARRAY || list->count > HEARTBEATS_MAX) {
@@ -101,7 +105,7 @@ static bool read_list(struct http_request *r, const struct json *list, struct be
         if (one->type == JSON_OBJECT
             && !members_ok(r, one, NAMES("token", "progress", "message", "resume"), where))
             return false;
-        read_beat(one, br);
+        read_beat(one, depth, br);
     }
     return true;
 }
@@ -147,7 +151,7 @@ void heartbeats_post(struct server *sv, struct http_request *r)
 {
     struct beats_read br = {0};
     CLEANUP(arena_fini) struct arena tree = {0};
-    struct json *j = body_json(r, &tree);
+    struct json *j = body_json_of_list(r, &tree);
     CLEANUP(buf_fini) struct buf b = {0};
 
     if (!j || !read_call(r, j, &br))

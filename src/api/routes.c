@@ -39,6 +39,7 @@ enum {
     BODY = 4,      /* its handler parses a large body itself */
     DEFINITION = BODY | 8, /* the body is one, and is compiled on a thread ... */
     LATER = 16,            /* ... when it has nothing else to do */
+    ENTRIES = 32,          /* each entry of its body is judged alone: body_json_of_list() */
 };
 
 /* The roles for one task (which a grant may still hide: grant_sees), for lists of tasks, for
@@ -107,8 +108,8 @@ static void task_reopen(struct server *sv, struct http_request *r)
 }
 
 static const struct route routes[] = {
-    {"POST", "v1/agents/*/work", work_post, ROLE_AGENT, SCHEDULER},
-    {"POST", "v1/agents/*/heartbeats", heartbeats_post, ROLE_AGENT, SCHEDULER},
+    {"POST", "v1/agents/*/work", work_post, ROLE_AGENT, SCHEDULER | ENTRIES},
+    {"POST", "v1/agents/*/heartbeats", heartbeats_post, ROLE_AGENT, SCHEDULER | ENTRIES},
     /* The token of the attempt is the permission. */
     {"POST", "v1/attempts/*", attempt_post, ROLE_ANYBODY, SCHEDULER},
     {"POST", "v1/tasks", tasks_post, OWN, QUERY | SCHEDULER | BODY},
@@ -414,7 +415,8 @@ static bool waits_for_its_body(struct server *sv, struct http_request *r, const 
     if (r->large || r->body.len <= BODY_SMALL || p->route->how & BODY)
         return false;
     struct slice line = line_of(sv, r, p, &text);
-    return line.ptr && body_is_parsed_first(sv, r, line, route_held);
+    unsigned depth = body_depth(sv, p->route->how & ENTRIES);
+    return line.ptr && body_is_parsed_first(sv, r, line, depth, route_held);
 }
 
 static void serve(struct server *sv, struct http_request *r, const struct passage *p)

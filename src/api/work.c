@@ -165,10 +165,12 @@ bool result_read(struct arena *a, const struct json *j, struct work_result *r,
 
 /* One bad result fails only itself: without a token its status is "unknown". An error that is no
  * object must not pass for success, so such a result loses its token. */
-static void read_result(struct arena *a, const struct json *j, struct work_result *r,
-                        struct slice *ret_fault)
+static void read_result(struct arena *a, const struct json *j, uint32_t depth,
+                        struct work_result *r, struct slice *ret_fault)
 {
-    if (result_read(a, j, r, ret_fault))
+    if (!json_is_within(j, depth))
+        fault(a, ret_fault, "the result is nested deeper than %" PRIu32 " levels", depth);
+    else if (result_read(a, j, r, ret_fault))
         r->token = arena_copy(a, json_get_text(j, "token"));
 }
 
@@ -191,6 +193,7 @@ static const struct json *array_of(struct http_request *r, const struct json *j,
 
 static bool read_lists(struct http_request *r, const struct json *j, struct work *w)
 {
+    uint32_t depth = body_entry_depth(http_handler_arg(r));
     struct work_exchange *wx = w->user;
     bool bad = false;
     const struct json *results = array_of(r, j, "results", &bad);
@@ -212,7 +215,7 @@ static bool read_lists(struct http_request *r, const struct json *j, struct work
         for (const struct json *one = results->child; one; one = one->next) {
             size_t n = w->result_count++;
             wx->tokens[n] = arena_copy(&w->arena, json_get_text(one, "token"));
-            read_result(&w->arena, one, &w->results[n], &wx->faults[n]);
+            read_result(&w->arena, one, depth, &w->results[n], &wx->faults[n]);
         }
     }
     return true;
@@ -328,7 +331,7 @@ static bool has_place_to_wait(struct server *sv, struct http_request *r, struct 
 void work_post(struct server *sv, struct http_request *r)
 {
     CLEANUP(arena_fini) struct arena tree = {0};
-    struct json *j = body_json(r, &tree);
+    struct json *j = body_json_of_list(r, &tree);
 
     if (!j)
         return;

@@ -429,6 +429,21 @@ enum err json_parse_twice(struct arena *a, struct slice text, uint32_t depth_max
     return parse(&p, ret, fault);
 }
 
+/* Recurses as deep as the parser let the tree become. */
+bool json_is_within(const struct json *j, uint32_t depth)
+{
+    if (j->type != JSON_OBJECT && j->type != JSON_ARRAY)
+        return true;
+    if (j->raw.len < 2 * (size_t)depth) /* each of them has two brackets */
+        return true;
+    if (depth == 0)
+        return false;
+    for (const struct json *k = j->child; k; k = k->next)
+        if (!json_is_within(k, depth - 1))
+            return false;
+    return true;
+}
+
 void json_position(struct slice text, size_t offset, uint32_t *ret_line, uint32_t *ret_column)
 {
     uint32_t line = 1;

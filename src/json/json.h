@@ -28,6 +28,8 @@ enum {
     JSON_DEPTH_MAX = 64,
     JSON_DEPTH_OUTSIDE = 48, /* for texts from outside: they are stored and sent inside larger
                               * ones */
+    JSON_DEPTH_IN_CALL = JSON_DEPTH_OUTSIDE - 4, /* for a value in a result or a heartbeat, which is
+                                                  * a text from outside when the call is read */
 };
 
 struct json {
@@ -66,6 +68,9 @@ enum err json_parse_bounded(struct arena *a, struct slice text, uint32_t depth_m
  * of them. */
 enum err json_parse_twice(struct arena *a, struct slice text, uint32_t depth_max, struct json **ret,
                           struct json_fault *fault) MUST_USE;
+
+/* Whether `j` has at most so many lists and objects in each other, itself included. */
+bool json_is_within(const struct json *j, uint32_t depth);
 
 /* The first member with the name of an earlier one; NULL: there is none. */
 const struct json *json_twice(const struct json *object);

@@ -41,6 +41,18 @@ static void decline(struct intact_request *r, void *arg)
     intact_answer_retry(r, "declined", "no \"money\"", INTACT_EFFECT_NONE, 1500);
 }
 
+/* 44 lists in each other, or one more. */
+static void go_deep(struct intact_request *r, void *arg)
+{
+    int levels = strcmp(intact_request_action(r), "go_deep") == 0 ? 44 : 45;
+    char text[100] = "";
+    (void)arg;
+
+    memset(text, '[', (size_t)levels);
+    memset(text + levels, ']', (size_t)levels);
+    intact_answer(r, text);
+}
+
 static void babble(struct intact_request *r, void *arg)
 {
     (void)arg;
@@ -122,6 +134,8 @@ static const struct {
     {"echo", echo, INTACT_ANY},
     {"decline", decline, INTACT_FORWARD},
     {"babble", babble, INTACT_FORWARD},
+    {"go_deep", go_deep, INTACT_FORWARD},
+    {"go_too_deep", go_deep, INTACT_FORWARD},
     {"babble_error", babble_error, INTACT_FORWARD},
     {"nap", nap, INTACT_FORWARD},
     {"silent", keep_silent, INTACT_FORWARD},
@@ -237,6 +251,8 @@ static void what_a_handler_says_badly_is_told_as_an_error(void **state)
          "\"error\":{\"code\":\"declined\",\"message\":\"no \\\"money\\\"\",\"retryable\":"
          "true,\"effect\":\"none\",\"retry_after\":\"1500ms\"}"},
         {"babble", "\"code\":\"output_not_json\""},
+        {"go_deep", "\"output\":[[["},
+        {"go_too_deep", "\"code\":\"output_not_json\""},
         {"babble_error", "\"message\":\"the handler's error is not valid text\""},
         {"silent",
          "\"error\":{\"code\":\"no_answer\",\"message\":\"the handler returned no result\","

@@ -95,7 +95,7 @@ static bool is_short_json(struct slice json)
     struct json *ignored;
 
     return json.len <= HEARTBEAT_PROGRESS_MAX
-           && json_parse_within(&a, json, JSON_DEPTH_OUTSIDE, &ignored, NULL) == ERR_OK;
+           && json_parse_within(&a, json, JSON_DEPTH_IN_CALL, &ignored, NULL) == ERR_OK;
 }
 
 static void write_beat(struct buf *b, const struct intact_request *r, const char *progress,

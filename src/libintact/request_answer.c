@@ -6,13 +6,14 @@
 
 enum { RESUME_MAX = 2048 };
 
-/* An output that is not one JSON value would invalidate the call with all its other results. */
-static bool is_json(struct slice text)
+/* An output that is not one JSON value would invalidate the call with all its other results; one
+ * that is nested deeper is refused by the server. */
+static bool is_json(struct slice text, uint32_t depth)
 {
     CLEANUP(arena_fini) struct arena a = {0};
     struct json *ignored;
 
-    return json_parse(&a, text, &ignored, NULL) == ERR_OK;
+    return json_parse_within(&a, text, depth, &ignored, NULL) == ERR_OK;
 }
 
 struct trouble {
@@ -63,7 +64,7 @@ static void write_error(struct intact_request *r, const struct trouble *t)
 static void write_sound_error(struct intact_request *r, const struct trouble *t)
 {
     write_error(r, t);
-    if (r->result.overflow || !is_json(buf_view(&r->result)))
+    if (r->result.overflow || !is_json(buf_view(&r->result), JSON_DEPTH_IN_CALL + 2))
         write_error(r, &(struct trouble){.code = "error",
                                          .message = "the handler's error is not valid text",
                                          .flags = t->flags,
@@ -75,7 +76,7 @@ static void write_trouble(struct intact_request *r, struct trouble *t, const cha
 {
     CLEANUP(buf_fini) struct buf left = {0};
 
-    if (resume && strlen(resume) <= RESUME_MAX && is_json(slice_of(resume)))
+    if (resume && strlen(resume) <= RESUME_MAX && is_json(slice_of(resume), JSON_DEPTH_IN_CALL))
         t->resume = slice_of(resume);
     else if ((t->flags & INTACT_RETRYABLE) && heartbeat_resume(r, &left))
         t->resume = buf_view(&left);
@@ -93,9 +94,9 @@ static void write_output(struct intact_request *r, struct slice output)
         write_error(r, &t);
         return;
     }
-    if (!is_json(output)) {
+    if (!is_json(output, JSON_DEPTH_IN_CALL)) {
         t.code = "output_not_json";
-        t.message = "the handler's output is not valid JSON";
+        t.message = "the handler's output is not valid JSON, or is nested deeper than 44 levels";
         write_error(r, &t);
         return;
     }

@@ -227,6 +227,60 @@ static void a_bad_result_fails_only_itself(void **state)
     free(two);
 }
 
+/* Lists in each other. */
+static void nest(struct buf *b, int levels)
+{
+    for (int i = 0; i < levels; i++)
+        buf_byte(b, '[');
+    for (int i = 0; i < levels; i++)
+        buf_byte(b, ']');
+}
+
+/* A service says how deep its answer is, and other results come in the same call: with little else,
+ * and with so much that the body is parsed on a thread. */
+static void a_result_that_is_nested_too_deeply_fails_only_itself(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    define_one("deep", "\"undo\": \"none\"");
+    for (int is_large = 0; is_large < 2; is_large++) {
+        CLEANUP(buf_fini) struct buf b = {0};
+        const char *id = is_large ? "deep-2" : "deep-1";
+        submit(&node, "deep", id);
+        fetch(&node, &r, "deep", "i-1");
+        char *token = token_in(&r, 0);
+        buf_str(&b, "{\"instance\": \"i-1\", \"beats\": [");
+        for (int levels = 46; levels >= 45; levels--) {
+            buf_fmt(&b, "{\"token\": \"%s\", \"progress\": ", token);
+            nest(&b, levels);
+            buf_str(&b, levels > 45 ? "}, " : "}]}");
+        }
+        send_as(&node, &r, "POST", "/v1/agents/deep/heartbeats", "application/json", buf_view(&b));
+        EXPECT(&r, 200);
+        EXPECT_TEXT(&r, "outcomes.0.status", "unknown");
+        CHECK(strstr(text_at(&r, "outcomes.0.problem"), "deep"), "%.*s", SLICE_ARG(r.body));
+        EXPECT_TEXT(&r, "outcomes.1.status", "accepted");
+
+        buf_clear(&b);
+        buf_str(&b, "{\"instance\": \"i-1\", \"max\": 0, \"results\": [");
+        for (int levels = 46; levels >= 45; levels--) {
+            buf_fmt(&b, "{\"token\": \"%s\", \"output\": [\"%*s\", ", token, is_large ? 200000 : 1,
+                    "x");
+            nest(&b, levels - 1);
+            buf_str(&b, levels > 45 ? "]}, " : "]}]}");
+        }
+        send_as(&node, &r, "POST", "/v1/agents/deep/work", "application/json", buf_view(&b));
+        EXPECT(&r, 200);
+        EXPECT_TEXT(&r, "outcomes.0.status", "unknown");
+        CHECK(strstr(text_at(&r, "outcomes.0.problem"), "deep"), "%.*s", SLICE_ARG(r.body));
+        EXPECT_TEXT(&r, "outcomes.1.status", "accepted");
+        task_of(&node, &r, id);
+        EXPECT_TEXT(&r, "state", "processed");
+        free(token);
+    }
+}
+
 static void a_call_waits_for_work_and_no_longer(void **state)
 {
     REPLY r = {0};
@@ -600,6 +654,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_late_result_is_kept_and_changes_no_state),
         cmocka_unit_test(tokens_are_good_for_their_agent_and_as_they_are),
         cmocka_unit_test(a_bad_result_fails_only_itself),
+        cmocka_unit_test(a_result_that_is_nested_too_deeply_fails_only_itself),
         cmocka_unit_test(a_call_waits_for_work_and_no_longer),
         cmocka_unit_test(one_call_takes_as_many_as_it_has_room_for),
         cmocka_unit_test(what_an_instance_was_given_and_does_not_hold_is_sent_again),
