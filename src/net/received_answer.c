@@ -119,6 +119,8 @@ int64_t answer_retry_after(struct slice value, int64_t now)
     time_t at = curl_getdate(text, NULL);
     if (at < 0)
         return -1;
+    if (at > INT64_MAX / 1000) /* the year 999999999 */
+        return AFTER_MAX_MS;
     return min_i64(max_i64((int64_t)at * 1000 - now, 0), AFTER_MAX_MS);
 }
 

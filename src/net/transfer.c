@@ -26,7 +26,12 @@ static size_t on_head(char *ptr, size_t size, size_t count, void *arg)
         t->is_head_too_large = true;
         return 0;
     }
-    t->is_head_whole = len <= 2 && (*ptr == '\r' || *ptr == '\n');
+    if (len >= 5 && memcmp(ptr, "HTTP/", 5) == 0)
+        t->is_head_whole = false; /* that of a 100 Continue may have come before */
+    else if (t->is_head_whole)
+        return len; /* a trailer: nobody asks for one */
+    else
+        t->is_head_whole = len <= 2 && (*ptr == '\r' || *ptr == '\n');
     buf_add(&t->head, ptr, len);
     return len;
 }

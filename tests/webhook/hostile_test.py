@@ -120,6 +120,7 @@ CASES = {
     "long-length": says(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{}", False),
     "two-lengths": says(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 7\r\n\r\n{}12345", False),
     "bad-chunk": says(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n", False),
+    "trailers": says(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\nX-Sum: 7\r\n\r\n", False),
     "endless-head": floods(b"HTTP/1.1 200 OK\r\n", b"X-A: b\r\n" * 1000),
     "endless-line": floods(b"HTTP/1.1 200 OK\r\nX-A: ", b"a" * 65536),
     "endless-continue": floods(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 1000),
@@ -141,6 +142,7 @@ CASES = {
     "s429": says(answer(429, b"", [("Retry-After", "120")])),
     "s500": says(answer(500, b"oh\x00\x1b[31m dear\r\n\xff", type_="text/plain")),
     "s503-far": says(answer(503, b"", [("Retry-After", "Fri, 31 Dec 2100 23:59:59 GMT")])),
+    "s503-year": says(answer(503, b"", [("Retry-After", "Sun, 06 Nov 999999999 08:49:37 GMT")])),
     "s503-odd": says(answer(503, b"", [("Retry-After", "soon")])),
     "s503-minus": says(answer(503, b"", [("Retry-After", "-5")])),
     "s999": says(answer(999, b"")),
@@ -166,6 +168,7 @@ EXPECTED = {
     "long-length": ("retry", "cut off"),
     "two-lengths": ("retry", "more than one"),
     "bad-chunk": ("retry", ""),
+    "trailers": ("delivered", ""),
     "endless-head": ("retry", "headers"),
     "endless-line": ("retry", "headers"),
     "endless-continue": ("retry", "headers"),
@@ -187,11 +190,12 @@ EXPECTED = {
     "s429": ("retry", "429"),
     "s500": ("retry", "oh"),
     "s503-far": ("retry", "503"),
+    "s503-year": ("retry", "503"),
     "s503-odd": ("retry", "503"),
     "s503-minus": ("retry", "503"),
     "s999": ("retry", "999"),
 }
-AFTER = {"s429": 120000, "s503-far": 3600000, "s503-odd": 0, "s503-minus": 0}
+AFTER = {"s429": 120000, "s503-far": 3600000, "s503-year": 3600000, "s503-odd": 0, "s503-minus": 0}
 
 
 class Driver:

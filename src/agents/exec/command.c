@@ -251,8 +251,9 @@ static void read_some(struct command_pipe *p)
 {
     struct command *c = p->command;
     char bytes[TURN_MAX / 8];
+    int times = p->end == KEEPER_PROGRESS ? 1 : 8; /* each of its lines is parsed */
 
-    for (int i = 0; i < 8 && p->fd >= 0; i++) {
+    for (int i = 0; i < times && p->fd >= 0; i++) {
         size_t size = take(p, bytes, sizeof bytes);
         if (p->end == KEEPER_OUT)
             add_output(c, bytes, size);
@@ -358,7 +359,7 @@ int64_t command_wake_at(const struct command *c)
     return min_i64(min_i64(c->term_at, c->kill_at), c->give_up_at);
 }
 
-/* Bounded: there is no writer any more, and a pipe holds little. */
+/* Bounded, although a command that killed its keeper may still write: a pipe holds little. */
 bool command_drain(struct command *c)
 {
     int status = 0;
@@ -366,7 +367,8 @@ bool command_drain(struct command *c)
 
     ASSERT(c->is_over && c->keeper > 0);
     for (size_t i = 0; i < COUNT_OF(ends); i++)
-        for (int turn = 0; turn < 64 && c->pipes[ends[i]].fd >= 0; turn++)
+        for (int turn = 0;
+             turn < (ends[i] == KEEPER_PROGRESS ? 8 : 64) && c->pipes[ends[i]].fd >= 0; turn++)
             read_some(&c->pipes[ends[i]]);
     (void)waitpid(c->keeper, &status, 0); /* it has closed all: it is about to end, or has */
     c->keeper = 0;
