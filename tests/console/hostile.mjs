@@ -73,9 +73,10 @@ async function fillNasty() {
   await call("POST", "/v1/tasks/evil-1/correct", { step: "do", input: { note: NASTY }, reason: NASTY.slice(0, 500) });
   await call("POST", "/v1/operations", { verb: "pause", filter: { tag: tags }, arguments: {}, reason: NASTY.slice(0, 500) });
   await call("POST", "/v1/agents/evil/breaker", { state: "open", reason: NASTY.slice(0, 100) });
-  await fetch(`${server.url}/v1/approvals/evil-ask-1/allow/approve`, { method: "POST", headers: { Authorization: `Bearer ${server.tokens.ann}`, "Content-Type": "application/json" }, body: JSON.stringify({ comment: NASTY }) });
+  const approved = await fetch(`${server.url}/v1/approvals/evil-ask-1/allow/approve`, { method: "POST", headers: { Authorization: `Bearer ${server.tokens.ann}`, "Content-Type": "application/json" }, body: JSON.stringify({ comment: NASTY }) });
+  assert.equal(approved.status, 200, await approved.text());
   await call("POST", "/v1/submissions/refused", { source: "amqp:evil", reason: NASTY.slice(0, 400), message: NASTY + "w".repeat(100_000), message_id: NASTY.slice(0, 100) });
-  await call("POST", "/v1/submissions/refused", { source: "amqp:evil", reason: "x", submission: { workflow: NASTY.slice(0, 60), id: NASTY.slice(0, 60), input: NASTY, tags: { a: NASTY } } }).catch(() => {});
+  await call("POST", "/v1/submissions/refused", { source: "amqp:evil", reason: "x", submission: { workflow: NASTY.slice(0, 60), id: NASTY.slice(0, 60), input: NASTY, tags: { a: NASTY } } });
   await call("POST", "/v1/tokens", { name: "evil-token", roles: ["read"], person: "x+script@example.org" });
   await until(() => get("/v1/tasks/evil-items-1"), (x) => x.state === "processed" || x.steps[0].state === "completed", "evil-items-1");
   await until(() => get("/v1/tasks/evil-wide"), (x) => x.state === "processed", "evil-wide");
@@ -118,28 +119,61 @@ test("no page runs or obeys what others wrote, and none is flooded by it", async
 
 test("nor do the records of a task, opened one by one and unfolded", async (t) => {
   const page = await openPage(t, browser, server, people, "/", { expected: MISSING });
-  for (const id of ["evil-1", "evil-big", "evil-run"]) {
+  const records = page.locator(".records");
+  for (const [id, long] of Object.entries(LONG)) {
     await page.goto(`${server.url}/tasks/${id}?step=do`);
     await heading(page, id);
     const tabs = page.getByRole("tablist", { name: "Records" }).getByRole("tab");
     for (let n = 0; n < (await tabs.count()); n += 1) {
       await tabs.nth(n).click();
       await settled(page);
-      for (const more of await page.locator("main").getByRole("button", { name: /^(Show|More|Expand|All)/, expanded: false }).all()) await more.click().catch(() => {});
+// Opens all that is folded, then makes each long text and list longer, once. Returns how often it clicked.
+async function unfold(part) {
+  const folds = part.locator(".json-fold[aria-expanded=false], .folded > button[aria-expanded=false]");
+  const long = part.locator(".json-more");
+  let clicks = 0;
+  for (; (await folds.count()) > 0; clicks += 1) {
+    assert.ok(clicks < 1000, "what was unfolded is folded again");
+    await folds.first().click();
+  }
+  for (let n = (await long.count()) - 1; n >= 0; n -= 1, clicks += 1) await long.nth(n).click();
+  return clicks;
+}
+
+// What each task has that is to come into view.
+const LONG = { "evil-1": /<img src=x onerror/, "evil-big": /z{5000}/, "evil-run": /x{5000}/ };
+
+      const clicks = await unfold(records);
       await harmless(page, `${id}, record ${n}`);
     }
   }
 });
+    await page.locator(".step-panel .json").first().waitFor();
+    await unfold(page.locator(".step-panel"));
+    assert.match(await page.locator(".step-panel").innerText(), long, id);
 
 test("`why` and its forms, with what others wrote in them", async (t) => {
   const page = await openPage(t, browser, server, people, "/tasks/evil-1?step=do");
   await page.locator(".why-summary").getByText("evil", { exact: false }).first().waitFor();
   await page.locator(".why").getByText("<img src=x", { exact: false }).first().waitFor();
   for (const label of ["Retry", "Correct input", "Supply output", "Skip step"]) {
+      if ((await tabs.nth(n).innerText()) !== "JSON") continue;
+      assert.ok(clicks > 0, `nothing was unfolded in the record of ${id}`);
+      assert.match(await records.innerText(), long, `the record of ${id}`);
     await page.locator(".step-panel").getByRole("button", { name: `${label}…`, exact: true }).first().click();
     const dialog = page.getByRole("dialog");
     await dialog.getByLabel("Reason").fill(NASTY);
     await dialog.getByText(/The server would|Not known beforehand/).waitFor();
+test("nor does one of ten thousand items, at the end of their grid", async (t) => {
+  const page = await openPage(t, browser, server, people, "/tasks/evil-items-1?step=pack");
+  await page.locator(".cell").nth(200).waitFor({ state: "attached" });
+  await page.locator(".item-grid").evaluate((e) => { e.scrollTop = e.scrollHeight; });
+  await page.getByRole("button", { name: "pack.9999: failed", exact: true }).click();
+  await page.locator(".item-card").getByText('no 9999 "><img src=x', { exact: false }).first().waitFor();
+  await unfold(page.locator(".item-card"));
+  await harmless(page, "an item");
+});
+
     await harmless(page, label);
     await page.keyboard.press("Escape");
     await dialog.waitFor({ state: "detached" });
