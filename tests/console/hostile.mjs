@@ -91,16 +91,25 @@ const PAGES = {
   "/submissions": "Refused submissions", "/access": "Access", "/audit": "Audit",
 };
 
-// Nothing ran, nothing became markup, and what would reorder or hide text is shown by name.
+// Nothing ran, nothing became markup, and what would reorder or hide text is shown by name: on the page, in the editor,
+// which is in a shadow root, and in texts that are to be edited. The editor itself puts images without a source beside the
+// names of characters.
 async function harmless(page, where) {
-  const found = await page.evaluate(() => ({
-    ran: globalThis.ran,
-    markup: [...document.querySelectorAll("img, iframe, object, embed, base, meta[http-equiv], script:not([src^='/assets/']), [onerror], [onload], a[href^='javascript:' i]")].map((e) => e.outerHTML.slice(0, 200)),
-    hidden: /[\u202A-\u202E\u2066-\u2069\u0007\u001B\u0000]/.exec(document.body.innerText)?.[0]?.codePointAt(0).toString(16),
-    near: /.{0,60}[\u202A-\u202E\u2066-\u2069\u0007\u001B\u0000]/.exec(document.body.innerText)?.[0],
-    nodes: document.querySelectorAll("*").length,
-    text: document.body.innerText.length,
-  }));
+  const found = await page.evaluate(() => {
+    const hosts = [...document.querySelectorAll("*")].filter((e) => e.shadowRoot);
+    const all = (selector) => [document, ...hosts.map((e) => e.shadowRoot)].flatMap((root) => [...root.querySelectorAll(selector)]);
+    const shown = [document.body, ...hosts.flatMap((e) => [...e.shadowRoot.children])].map((e) => e.innerText ?? "");
+    const text = [...shown, ...all("textarea").map((e) => e.value)].join("\n");
+    const bad = /[\u202A-\u202E\u2066-\u2069\u0007\u001B\u0000]/.exec(text);
+    return {
+      ran: globalThis.ran,
+      markup: all("img:is([src], :not(.cm-widgetBuffer)), iframe, object, embed, base, meta[http-equiv], script:not([src^='/assets/']), [onerror], [onload], a[href^='javascript:' i]").map((e) => e.outerHTML.slice(0, 200)),
+      hidden: bad?.[0].codePointAt(0).toString(16),
+      near: bad && text.slice(Math.max(0, bad.index - 60), bad.index),
+      nodes: all("*").length,
+      text: text.length,
+    };
+  });
   assert.deepEqual([found.ran, found.markup, found.hidden], [undefined, [], undefined], `${where}: ${found.near}`);
   assert.ok(found.nodes < LIMITS.nodes && found.text < LIMITS.text, `${where} has ${found.nodes} elements and ${found.text} characters`);
 }
@@ -117,16 +126,6 @@ test("no page runs or obeys what others wrote, and none is flooded by it", async
   }
 });
 
-test("nor do the records of a task, opened one by one and unfolded", async (t) => {
-  const page = await openPage(t, browser, server, people, "/", { expected: MISSING });
-  const records = page.locator(".records");
-  for (const [id, long] of Object.entries(LONG)) {
-    await page.goto(`${server.url}/tasks/${id}?step=do`);
-    await heading(page, id);
-    const tabs = page.getByRole("tablist", { name: "Records" }).getByRole("tab");
-    for (let n = 0; n < (await tabs.count()); n += 1) {
-      await tabs.nth(n).click();
-      await settled(page);
 // Opens all that is folded, then makes each long text and list longer, once. Returns how often it clicked.
 async function unfold(part) {
   const folds = part.locator(".json-fold[aria-expanded=false], .folded > button[aria-expanded=false]");
@@ -143,27 +142,28 @@ async function unfold(part) {
 // What each task has that is to come into view.
 const LONG = { "evil-1": /<img src=x onerror/, "evil-big": /z{5000}/, "evil-run": /x{5000}/ };
 
-      const clicks = await unfold(records);
-      await harmless(page, `${id}, record ${n}`);
-    }
-  }
-});
+test("nor do the records of a task, opened one by one and unfolded", async (t) => {
+  const page = await openPage(t, browser, server, people, "/", { expected: MISSING });
+  const records = page.locator(".records");
+  for (const [id, long] of Object.entries(LONG)) {
+    await page.goto(`${server.url}/tasks/${id}?step=do`);
+    await heading(page, id);
     await page.locator(".step-panel .json").first().waitFor();
     await unfold(page.locator(".step-panel"));
     assert.match(await page.locator(".step-panel").innerText(), long, id);
-
-test("`why` and its forms, with what others wrote in them", async (t) => {
-  const page = await openPage(t, browser, server, people, "/tasks/evil-1?step=do");
-  await page.locator(".why-summary").getByText("evil", { exact: false }).first().waitFor();
-  await page.locator(".why").getByText("<img src=x", { exact: false }).first().waitFor();
-  for (const label of ["Retry", "Correct input", "Supply output", "Skip step"]) {
+    const tabs = page.getByRole("tablist", { name: "Records" }).getByRole("tab");
+    for (let n = 0; n < (await tabs.count()); n += 1) {
+      await tabs.nth(n).click();
+      await settled(page);
+      const clicks = await unfold(records);
+      await harmless(page, `${id}, record ${n}`);
       if ((await tabs.nth(n).innerText()) !== "JSON") continue;
       assert.ok(clicks > 0, `nothing was unfolded in the record of ${id}`);
       assert.match(await records.innerText(), long, `the record of ${id}`);
-    await page.locator(".step-panel").getByRole("button", { name: `${label}…`, exact: true }).first().click();
-    const dialog = page.getByRole("dialog");
-    await dialog.getByLabel("Reason").fill(NASTY);
-    await dialog.getByText(/The server would|Not known beforehand/).waitFor();
+    }
+  }
+});
+
 test("nor does one of ten thousand items, at the end of their grid", async (t) => {
   const page = await openPage(t, browser, server, people, "/tasks/evil-items-1?step=pack");
   await page.locator(".cell").nth(200).waitFor({ state: "attached" });
@@ -174,6 +174,36 @@ test("nor does one of ten thousand items, at the end of their grid", async (t) =
   await harmless(page, "an item");
 });
 
+test("the editor shows characters that hide others by name, and stores them as they are", async (t) => {
+  const page = await openPage(t, browser, server, people, "/workflows/evil-text/edit", { expected: MISSING });
+  const line = page.locator(".cm-line").first();
+  for (const name of ["U+202E", "U+2066", "U+200B"]) await line.locator(".cm-specialChar").getByText(name, { exact: true }).first().waitFor();
+  await page.getByText("No changes", { exact: true }).waitFor();
+  await line.click();
+  await page.keyboard.press("Control+Home");
+  await page.keyboard.type("# by hand\n");
+  await page.getByRole("button", { name: "Store…" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Store", exact: true }).click();
+  await heading(page, "evil-text");
+  const { text: before } = await get("/v1/workflows/evil-text/versions/1");
+  assert.ok(before.includes("\u202E"));
+  assert.equal((await get("/v1/workflows/evil-text")).text, `# by hand\n${before}`);
+});
+
+test("`why` and its forms, with what others wrote in them", async (t) => {
+  const page = await openPage(t, browser, server, people, "/tasks/evil-1?step=do");
+  await page.locator(".why-summary").getByText("evil", { exact: false }).first().waitFor();
+  await page.locator(".why").getByText("<img src=x", { exact: false }).first().waitFor();
+  for (const label of ["Retry", "Correct input", "Supply output", "Skip step"]) {
+    await page.locator(".step-panel").getByRole("button", { name: `${label}…`, exact: true }).first().click();
+    const dialog = page.getByRole("dialog");
+    if (label === "Correct input") {
+      const text = await dialog.getByLabel("Input (JSON)").inputValue();
+      assert.ok(text.includes("\\u202egnp.exe"), text);
+      assert.deepEqual(JSON.parse(text), { note: NASTY }, "it means the same");
+    }
+    await dialog.getByLabel("Reason").fill(NASTY);
+    await dialog.getByText(/The server would|Not known beforehand/).waitFor();
     await harmless(page, label);
     await page.keyboard.press("Escape");
     await dialog.waitFor({ state: "detached" });
