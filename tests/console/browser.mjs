@@ -509,3 +509,40 @@ test("when the server is gone, the page says how old it is, and keeps what it sh
   await page.getByText(/The server does not answer\. What is shown is from/).waitFor();
   await page.getByText(/The task has stopped in error/).waitFor();
 });
+test("the audit is read again by itself", async (t) => {
+  const page = await open(t, "/audit");
+  await page.getByRole("row").filter({ hasText: "workflow.put" }).first().waitFor();
+  const row = page.getByRole("row").filter({ hasText: "seen from the audit" });
+  assert.equal(await row.count(), 0);
+  await server.call("POST", "/v1/tasks/reminder-1/pause", { reason: "seen from the audit" });
+  await row.getByText("reminder-1", { exact: true }).waitFor();
+  await server.call("POST", "/v1/tasks/reminder-1/resume", { reason: "done" });
+});
+
+// What r reads, page by page. Of a page that is not in view nothing is read but that.
+test("r reads any page again", async (t) => {
+  const context = { workflow: "rest-all", id: "rest-all-1" };
+  await server.call("PUT", "/v1/workflows/rest-all", { intact: 1, workflow: context.workflow, steps: [{ name: "later", wait: "2d" }] });
+  await server.call("POST", "/v1/tasks", { ...context, input: {} });
+  const { id } = await server.call("POST", "/v1/operations", { verb: "pause", filter: { ids: [context.id] }, arguments: {}, reason: "r" });
+  const page = await open(t, "/", { expected: [/status of 404/] });
+  await page.addInitScript(() => Object.defineProperty(document, "hidden", { get: () => true }));
+  const READS = {
+    "/": "/v1/nodes", "/tasks": "/v1/tasks", "/tasks/rest-all-1": "/v1/tasks/rest-all-1", "/approvals": "/v1/approvals", "/workflows": "/v1/workflows", "/workflows/order": "/v1/workflows/order",
+    "/schedules": "/v1/schedules", "/operations": "/v1/operations", [`/operations/${id}`]: `/v1/operations/${id}`, "/alerts": "/v1/alerts", "/agents": "/v1/agents", "/nodes": "/v1/nodes",
+    "/messages": "/v1/outbox", "/submissions": "/v1/submissions", "/access": "/v1/tokens", "/audit": "/v1/audit",
+  };
+  for (const [path, read] of Object.entries(READS)) {
+    await page.goto(server.url + path);
+    await page.locator("h1").first().waitFor();
+    await settled(page);
+    let asked = null;
+    for (let n = 0; n < 4 && !asked; n += 1) { // a page that was drawn this moment may not listen yet
+      const wanted = page.waitForRequest((r) => new URL(r.url()).pathname === read, { timeout: 5000 }).catch(() => null);
+      await page.keyboard.press("r");
+      asked = await wanted;
+    }
+    assert.ok(asked, `${path} does not read ${read} again`);
+  }
+});
+

@@ -4,6 +4,7 @@ import { call, Problem } from "../../api/client.ts";
 import { useResource } from "../../api/resource.ts";
 import type { Operation } from "../../api/types.ts";
 import { announce } from "../../app/announce.ts";
+import { useKeys } from "../../app/keys.ts";
 import { can } from "../../app/session.ts";
 import { Button, Length, Moment, Panel, Shown, Text } from "../../ui/basics.tsx";
 import { CommandLine, Dialog, Field } from "../../ui/dialog.tsx";
@@ -20,6 +21,7 @@ export default function OperationOnePage({ id }: { id: string }) {
   const [isRunning, setRunning] = useState(true);
   const operation = useResource<Operation>(path, isRunning ? 1000 : 15_000);
   const [asks, setAsks] = useState<"stop" | "continue" | null>(null);
+  useKeys({ r: operation.reload });
   const state = operation.data?.state;
   if (state && (state === "running") !== isRunning) setRunning(state === "running");
   return (
