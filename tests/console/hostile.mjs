@@ -231,7 +231,7 @@ test("an operation on many: the filter, the dry run, its page", async (t) => {
 test("an address made of it", async (t) => {
   const page = await openPage(t, browser, server, people, "/", { expected: [/status of 4\d\d/] });
   const coded = encodeURIComponent(NASTY);
-  for (const path of [`/tasks/${coded}`, `/workflows/${coded}`, `/schedules/${coded}`, `/operations/${coded}`, `/tasks?workflow=${coded}&tag.x=${coded}`, `/agents?agent=${coded}`,
+  for (const path of [`/tasks/${coded}`, `/workflows/${coded}`, `/schedules/${coded}`, `/operations/${coded}`, `/tasks?workflow=${coded}&tag.x=${coded}`, `/tasks?state=${coded}&${coded}=1`, `/agents?agent=${coded}`,
     `/messages?target=${coded}`, `/audit?task=${coded}`, `/tasks/evil-1?step=${coded}`, `/${coded}`, `/signin#code=${coded}`, "/tasks/%E0%A4%A", "/tasks/..%2f..%2fv1%2ftokens"]) {
     const answer = await page.goto(server.url + path);
     if (answer && answer.status() >= 400) continue; // the server itself refused it
