@@ -39,6 +39,7 @@ const log = () => readFileSync(`${WORK}/log`, "utf8");
 const untouched = () => {
   assert.deepEqual(sql(data, "SELECT state, paused_at FROM task_view WHERE id = 'victim'"), [{ state: "pending", paused_at: null }]);
   assert.deepEqual(sql(data, "SELECT verb FROM audit_view WHERE verb NOT IN ('session.create', 'session.delete', 'workflow.put', 'token.create')"), []);
+  assert.deepEqual(sql(data, "SELECT verb FROM operation_view"), []);
 };
 
 // As another site, to which browsers send no cookie; and as another port of the same host, to which they do.
@@ -116,6 +117,7 @@ test("no page is shown in a frame, and a window that another site opens tells it
   await window.getByText(SECRET).first().waitFor();
   assert.equal(await window.evaluate(() => globalThis.opener), null, "the page does not know who opened it");
   assert.equal(await page.evaluate(() => globalThis.opened.closed), true, "and who opened it has no hold on it");
+  untouched();
 });
 
 test("an address that was passed on shows nothing to who is not signed in, and is opened after signing in", async (t) => {
@@ -129,6 +131,7 @@ test("an address that was passed on shows nothing to who is not signed in, and i
   await heading(page, "victim");
   await page.getByText(SECRET).first().waitFor();
   assert.equal(new URL(page.url()).search, "?step=send");
+  untouched();
 });
 
 test("an old session lets nobody in", async (t) => {
@@ -142,6 +145,7 @@ test("an old session lets nobody in", async (t) => {
   await page.reload();
   await page.getByRole("heading", { name: "Sign in to Intact" }).waitFor();
   assert.ok(!(await page.content()).includes(SECRET));
+  untouched();
 });
 
 test("a token in an address is refused, and written down nowhere", async (t) => {
@@ -162,6 +166,7 @@ test("a token in an address is refused, and written down nowhere", async (t) => 
   assert.ok(!log().includes(token.slice(7)), "the log has it");
   assert.ok(!(await page.content()).includes(token.slice(7)));
   assert.equal((await fetch(`${server.url}/v1/tasks`, { headers: { Authorization: `Bearer ${token}` } })).status, 200, "where it belongs it is good");
+  untouched();
 });
 
 test("filters that are too large, too many or no filters are said so, and do not reach the store", async (t) => {
@@ -173,7 +178,7 @@ test("filters that are too large, too many or no filters are said so, and do not
     ["version=0", /Version is "0", expected a number/],
     ["submitted_after=yesterday", /expected a time such as/i],
     ["parent=%3Cscript%3E", /expected the id of a task/i],
-    ["state=nonsense&workflow=rests", /victim/], // what a filter of another version may have is left out
+    ["state=nonsense&workflow=rests", /victim/], // what is not known is said, and not obeyed
   ];
   for (const [query, text] of CASES) {
     await page.goto(`${server.url}/tasks?${query}`);
@@ -184,6 +189,43 @@ test("filters that are too large, too many or no filters are said so, and do not
   assert.equal(answer.status(), 414);
   await page.goto(`${server.url}/tasks`);
   await page.getByRole("row").filter({ hasText: "victim" }).waitFor();
+  untouched();
+});
+
+test("an operation that is too large, or has too many filters, is refused, and the store does not have it", async (t) => {
+  const page = await open(t, "/tasks", { expected: [/status of 4(13|22)/] });
+  await heading(page, "Tasks");
+  const start = (filter) => page.evaluate(async (given) => {
+    const answer = await fetch("/v1/operations", {
+      method: "POST", headers: { "Content-Type": "application/json", "Intact-Console": "1" }, body: JSON.stringify({ verb: "pause", arguments: {}, reason: "x", filter: given }),
+    });
+    return [answer.status, (await answer.json()).type];
+  }, filter);
+  assert.deepEqual((await start({ workflow: "rests", tag: { a: "x".repeat(5 << 20) } }))[0], 413);
+  const many = Object.fromEntries(Array.from({ length: 200 }, (_, n) => [`k${n}`, "v"]));
+  assert.deepEqual(await start({ workflow: "rests", tag: many }), [422, "urn:intact:problem:bad-operation"]);
+  const ids = ["victim", ...Array.from({ length: 1000 }, (_, n) => `t-${n}`)];
+  assert.deepEqual(await start({ ids }), [422, "urn:intact:problem:bad-operation"]);
+  untouched();
+});
+
+test("a list whose filters are not all known offers no operation on all", async (t) => {
+  const page = await open(t, "/tasks?state=eror&color=red&workflow=rests");
+  const all = page.getByRole("button", { name: "Operate on all…" });
+  const unknown = page.getByText("This address has filters that are not known: state=eror, color=red.", { exact: false });
+  await page.getByRole("row").filter({ hasText: "victim" }).waitFor();
+  await unknown.waitFor();
+  assert.equal(await all.count(), 0);
+  // Another filter does not hide them.
+  await page.getByRole("button", { name: "pending", exact: true }).click();
+  await page.waitForFunction(() => new URLSearchParams(location.search).getAll("state").join() === "pending,eror");
+  await page.getByRole("row").filter({ hasText: "victim" }).waitFor();
+  assert.equal(await all.count(), 0);
+  await page.getByRole("button", { name: "Remove them" }).click();
+  await all.waitFor();
+  assert.equal(await unknown.count(), 0);
+  assert.equal(new URL(page.url()).search, "?state=pending&workflow=rests");
+  untouched();
 });
 
 // A stream of events that stays open, or the status of the refusal.
@@ -224,4 +266,5 @@ test("streams by the thousand from one session: a bound, a clear answer, and oth
   await poor.getByText("Current", { exact: true }).waitFor();
   for (const s of streams) s.end();
   await poor.getByText("Live", { exact: true }).waitFor();
+  untouched();
 });

@@ -245,6 +245,48 @@ test("new tasks are announced and move nothing, changes are shown in place", asy
   await page.getByRole("row").filter({ hasText: "payout-new" }).waitFor();
 });
 
+// The attribute, or the colour, of each part of a drawing.
+const attributes = (parts, name) => parts.evaluateAll((list, n) => list.map((e) => Number(e.getAttribute(n))), name);
+const colours = (parts, name) => parts.evaluateAll((list, n) => list.map((e) => getComputedStyle(e)[n]), name);
+
+test("the timeline hatches what is in doubt, and shades the time that failures cost", async (t) => {
+  const page = await open(t, "/tasks/parcel-lost");
+  const row = (name) => page.locator(".timeline-row").filter({ has: page.getByRole("button", { name, exact: true }) });
+  const legend = page.locator(".timeline-legend");
+  await row("ship").locator(".hatched").waitFor();
+  assert.deepEqual(await colours(row("ship").locator(".hatched"), "fill"), ['url("#doubt")']);
+  assert.equal(await page.locator("pattern#doubt .doubt-stripe").count(), 1);
+  await legend.getByText("in doubt", { exact: true }).waitFor();
+  assert.equal(await row("book").locator(".hatched").count(), 0);
+  await page.goto(`${server.url}/tasks/payout-flaky`);
+  const lost = row("pay").locator(".bar-lost rect");
+  await lost.waitFor();
+  assert.notEqual((await colours(lost, "fill"))[0], "none");
+  const tries = await attributes(row("pay").locator(".bar-attempt > rect:not(.hatched)"), "x");
+  const [[from], [wide]] = [await attributes(lost, "x"), await attributes(lost, "width")];
+  assert.ok(tries.length === 2 && tries[0] < from && wide > 0 && Math.abs(from + wide - tries[1]) < 1, `${tries} ${from} ${wide}`);
+  await page.locator(".timeline-lost").getByText(/ms lost to failures$/).waitFor();
+  await legend.getByText("wait after a failure", { exact: true }).waitFor();
+});
+
+test("the timeline shows the last heartbeat, and, if one looks so far, until when a step and the task are to be complete", async (t) => {
+  const page = await open(t, "/tasks/export-1");
+  const row = (name) => page.locator(".timeline-row").filter({ has: page.getByRole("button", { name, exact: true }) });
+  const lines = (kind) => row("dump").locator(`${kind} line`);
+  await row("dump").locator(".beat path").waitFor();
+  assert.notEqual((await colours(row("dump").locator(".beat path"), "fill"))[0], "none");
+  assert.equal(await row("upload").locator(".beat").count(), 0);
+  assert.equal(await page.locator(".deadline").count(), 0, "they are far away");
+  await page.getByRole("group", { name: /^Timeline/ }).focus();
+  for (let n = 0; n < 20 && (await lines(".deadline.whole").count()) === 0; n += 1) await page.keyboard.press("-");
+  const [now, step, task] = (await Promise.all([".now-line", ".deadline:not(.whole)", ".deadline.whole"].map((kind) => attributes(lines(kind), "x1")))).flat();
+  assert.ok(now < step && step < task, `${now} ${step} ${task}`);
+  assert.ok(Math.abs((task - now) / (step - now) - 3) < 0.5, "to scale: an hour, and a third of it");
+  assert.ok(!(await colours(lines(".deadline"), "stroke")).includes("none"));
+  await page.locator(".timeline-legend").getByText("complete-by", { exact: true }).waitFor();
+  assert.equal(await row("upload").locator(".deadline:not(.whole)").count(), 0);
+});
+
 test("a task that stopped is retried by its button; the store agrees", async (t) => {
   const page = await open(t, "/tasks/payout-flaky");
   await page.getByText(/The task has stopped in error\. Step pay failed/).waitFor();
@@ -466,6 +508,43 @@ test("a record that is not there, or is nobody's business, is said so", async (t
   await page.getByText("There is no task no-such").waitFor();
   await page.goto(`${new URL(page.url()).origin}/nowhere`);
   await page.getByText("There is no such page").waitFor();
+});
+
+test("the audit is read again by itself", async (t) => {
+  const page = await open(t, "/audit");
+  await page.getByRole("row").filter({ hasText: "workflow.put" }).first().waitFor();
+  const row = page.getByRole("row").filter({ hasText: "seen from the audit" });
+  assert.equal(await row.count(), 0);
+  await server.call("POST", "/v1/tasks/reminder-1/pause", { reason: "seen from the audit" });
+  await row.getByText("reminder-1", { exact: true }).waitFor();
+  await server.call("POST", "/v1/tasks/reminder-1/resume", { reason: "done" });
+});
+
+// What r reads, page by page. Of a page that is not in view nothing is read but that.
+test("r reads any page again", async (t) => {
+  const context = { workflow: "rest-all", id: "rest-all-1" };
+  await server.call("PUT", "/v1/workflows/rest-all", { intact: 1, workflow: context.workflow, steps: [{ name: "later", wait: "2d" }] });
+  await server.call("POST", "/v1/tasks", { ...context, input: {} });
+  const { id } = await server.call("POST", "/v1/operations", { verb: "pause", filter: { ids: [context.id] }, arguments: {}, reason: "r" });
+  const page = await open(t, "/", { expected: [/status of 404/] });
+  await page.addInitScript(() => Object.defineProperty(document, "hidden", { get: () => true }));
+  const READS = {
+    "/": "/v1/nodes", "/tasks": "/v1/tasks", "/tasks/rest-all-1": "/v1/tasks/rest-all-1", "/approvals": "/v1/approvals", "/workflows": "/v1/workflows", "/workflows/order": "/v1/workflows/order",
+    "/schedules": "/v1/schedules", "/operations": "/v1/operations", [`/operations/${id}`]: `/v1/operations/${id}`, "/alerts": "/v1/alerts", "/agents": "/v1/agents", "/nodes": "/v1/nodes",
+    "/messages": "/v1/outbox", "/submissions": "/v1/submissions", "/access": "/v1/tokens", "/audit": "/v1/audit",
+  };
+  for (const [path, read] of Object.entries(READS)) {
+    await page.goto(server.url + path);
+    await page.locator("h1").first().waitFor();
+    await settled(page);
+    let asked = null;
+    for (let n = 0; n < 4 && !asked; n += 1) { // a page that was drawn this moment may not listen yet
+      const wanted = page.waitForRequest((r) => new URL(r.url()).pathname === read, { timeout: 5000 }).catch(() => null);
+      await page.keyboard.press("r");
+      asked = await wanted;
+    }
+    assert.ok(asked, `${path} does not read ${read} again`);
+  }
 });
 
 test("colours can be chosen", async (t) => {

@@ -73,9 +73,10 @@ async function fillNasty() {
   await call("POST", "/v1/tasks/evil-1/correct", { step: "do", input: { note: NASTY }, reason: NASTY.slice(0, 500) });
   await call("POST", "/v1/operations", { verb: "pause", filter: { tag: tags }, arguments: {}, reason: NASTY.slice(0, 500) });
   await call("POST", "/v1/agents/evil/breaker", { state: "open", reason: NASTY.slice(0, 100) });
-  await fetch(`${server.url}/v1/approvals/evil-ask-1/allow/approve`, { method: "POST", headers: { Authorization: `Bearer ${server.tokens.ann}`, "Content-Type": "application/json" }, body: JSON.stringify({ comment: NASTY }) });
+  const approved = await fetch(`${server.url}/v1/approvals/evil-ask-1/allow/approve`, { method: "POST", headers: { Authorization: `Bearer ${server.tokens.ann}`, "Content-Type": "application/json" }, body: JSON.stringify({ comment: NASTY }) });
+  assert.equal(approved.status, 200, await approved.text());
   await call("POST", "/v1/submissions/refused", { source: "amqp:evil", reason: NASTY.slice(0, 400), message: NASTY + "w".repeat(100_000), message_id: NASTY.slice(0, 100) });
-  await call("POST", "/v1/submissions/refused", { source: "amqp:evil", reason: "x", submission: { workflow: NASTY.slice(0, 60), id: NASTY.slice(0, 60), input: NASTY, tags: { a: NASTY } } }).catch(() => {});
+  await call("POST", "/v1/submissions/refused", { source: "amqp:evil", reason: "x", submission: { workflow: NASTY.slice(0, 60), id: NASTY.slice(0, 60), input: NASTY, tags: { a: NASTY } } });
   await call("POST", "/v1/tokens", { name: "evil-token", roles: ["read"], person: "x+script@example.org" });
   await until(() => get("/v1/tasks/evil-items-1"), (x) => x.state === "processed" || x.steps[0].state === "completed", "evil-items-1");
   await until(() => get("/v1/tasks/evil-wide"), (x) => x.state === "processed", "evil-wide");
@@ -90,16 +91,25 @@ const PAGES = {
   "/submissions": "Refused submissions", "/access": "Access", "/audit": "Audit",
 };
 
-// Nothing ran, nothing became markup, and what would reorder or hide text is shown by name.
+// Nothing ran, nothing became markup, and what would reorder or hide text is shown by name: on the page, in the editor,
+// which is in a shadow root, and in texts that are to be edited. The editor itself puts images without a source beside the
+// names of characters.
 async function harmless(page, where) {
-  const found = await page.evaluate(() => ({
-    ran: globalThis.ran,
-    markup: [...document.querySelectorAll("img, iframe, object, embed, base, meta[http-equiv], script:not([src^='/assets/']), [onerror], [onload], a[href^='javascript:' i]")].map((e) => e.outerHTML.slice(0, 200)),
-    hidden: /[\u202A-\u202E\u2066-\u2069\u0007\u001B\u0000]/.exec(document.body.innerText)?.[0]?.codePointAt(0).toString(16),
-    near: /.{0,60}[\u202A-\u202E\u2066-\u2069\u0007\u001B\u0000]/.exec(document.body.innerText)?.[0],
-    nodes: document.querySelectorAll("*").length,
-    text: document.body.innerText.length,
-  }));
+  const found = await page.evaluate(() => {
+    const hosts = [...document.querySelectorAll("*")].filter((e) => e.shadowRoot);
+    const all = (selector) => [document, ...hosts.map((e) => e.shadowRoot)].flatMap((root) => [...root.querySelectorAll(selector)]);
+    const shown = [document.body, ...hosts.flatMap((e) => [...e.shadowRoot.children])].map((e) => e.innerText ?? "");
+    const text = [...shown, ...all("textarea").map((e) => e.value)].join("\n");
+    const bad = /[\u202A-\u202E\u2066-\u2069\u0007\u001B\u0000]/.exec(text);
+    return {
+      ran: globalThis.ran,
+      markup: all("img:is([src], :not(.cm-widgetBuffer)), iframe, object, embed, base, meta[http-equiv], script:not([src^='/assets/']), [onerror], [onload], a[href^='javascript:' i]").map((e) => e.outerHTML.slice(0, 200)),
+      hidden: bad?.[0].codePointAt(0).toString(16),
+      near: bad && text.slice(Math.max(0, bad.index - 60), bad.index),
+      nodes: all("*").length,
+      text: text.length,
+    };
+  });
   assert.deepEqual([found.ran, found.markup, found.hidden], [undefined, [], undefined], `${where}: ${found.near}`);
   assert.ok(found.nodes < LIMITS.nodes && found.text < LIMITS.text, `${where} has ${found.nodes} elements and ${found.text} characters`);
 }
@@ -116,19 +126,68 @@ test("no page runs or obeys what others wrote, and none is flooded by it", async
   }
 });
 
+// Opens all that is folded, then makes each long text and list longer, once. Returns how often it clicked.
+async function unfold(part) {
+  const folds = part.locator(".json-fold[aria-expanded=false], .folded > button[aria-expanded=false]");
+  const long = part.locator(".json-more");
+  let clicks = 0;
+  for (; (await folds.count()) > 0; clicks += 1) {
+    assert.ok(clicks < 1000, "what was unfolded is folded again");
+    await folds.first().click();
+  }
+  for (let n = (await long.count()) - 1; n >= 0; n -= 1, clicks += 1) await long.nth(n).click();
+  return clicks;
+}
+
+// What each task has that is to come into view.
+const LONG = { "evil-1": /<img src=x onerror/, "evil-big": /z{5000}/, "evil-run": /x{5000}/ };
+
 test("nor do the records of a task, opened one by one and unfolded", async (t) => {
   const page = await openPage(t, browser, server, people, "/", { expected: MISSING });
-  for (const id of ["evil-1", "evil-big", "evil-run"]) {
+  const records = page.locator(".records");
+  for (const [id, long] of Object.entries(LONG)) {
     await page.goto(`${server.url}/tasks/${id}?step=do`);
     await heading(page, id);
+    await page.locator(".step-panel .json").first().waitFor();
+    await unfold(page.locator(".step-panel"));
+    assert.match(await page.locator(".step-panel").innerText(), long, id);
     const tabs = page.getByRole("tablist", { name: "Records" }).getByRole("tab");
     for (let n = 0; n < (await tabs.count()); n += 1) {
       await tabs.nth(n).click();
       await settled(page);
-      for (const more of await page.locator("main").getByRole("button", { name: /^(Show|More|Expand|All)/, expanded: false }).all()) await more.click().catch(() => {});
+      const clicks = await unfold(records);
       await harmless(page, `${id}, record ${n}`);
+      if ((await tabs.nth(n).innerText()) !== "JSON") continue;
+      assert.ok(clicks > 0, `nothing was unfolded in the record of ${id}`);
+      assert.match(await records.innerText(), long, `the record of ${id}`);
     }
   }
+});
+
+test("nor does one of ten thousand items, at the end of their grid", async (t) => {
+  const page = await openPage(t, browser, server, people, "/tasks/evil-items-1?step=pack");
+  await page.locator(".cell").nth(200).waitFor({ state: "attached" });
+  await page.locator(".item-grid").evaluate((e) => { e.scrollTop = e.scrollHeight; });
+  await page.getByRole("button", { name: "pack.9999: failed", exact: true }).click();
+  await page.locator(".item-card").getByText('no 9999 "><img src=x', { exact: false }).first().waitFor();
+  await unfold(page.locator(".item-card"));
+  await harmless(page, "an item");
+});
+
+test("the editor shows characters that hide others by name, and stores them as they are", async (t) => {
+  const page = await openPage(t, browser, server, people, "/workflows/evil-text/edit", { expected: MISSING });
+  const line = page.locator(".cm-line").first();
+  for (const name of ["U+202E", "U+2066", "U+200B"]) await line.locator(".cm-specialChar").getByText(name, { exact: true }).first().waitFor();
+  await page.getByText("No changes", { exact: true }).waitFor();
+  await line.click();
+  await page.keyboard.press("Control+Home");
+  await page.keyboard.type("# by hand\n");
+  await page.getByRole("button", { name: "Store…" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Store", exact: true }).click();
+  await heading(page, "evil-text");
+  const { text: before } = await get("/v1/workflows/evil-text/versions/1");
+  assert.ok(before.includes("\u202E"));
+  assert.equal((await get("/v1/workflows/evil-text")).text, `# by hand\n${before}`);
 });
 
 test("`why` and its forms, with what others wrote in them", async (t) => {
@@ -138,6 +197,11 @@ test("`why` and its forms, with what others wrote in them", async (t) => {
   for (const label of ["Retry", "Correct input", "Supply output", "Skip step"]) {
     await page.locator(".step-panel").getByRole("button", { name: `${label}…`, exact: true }).first().click();
     const dialog = page.getByRole("dialog");
+    if (label === "Correct input") {
+      const text = await dialog.getByLabel("Input (JSON)").inputValue();
+      assert.ok(text.includes("\\u202egnp.exe"), text);
+      assert.deepEqual(JSON.parse(text), { note: NASTY }, "it means the same");
+    }
     await dialog.getByLabel("Reason").fill(NASTY);
     await dialog.getByText(/The server would|Not known beforehand/).waitFor();
     await harmless(page, label);
@@ -167,7 +231,7 @@ test("an operation on many: the filter, the dry run, its page", async (t) => {
 test("an address made of it", async (t) => {
   const page = await openPage(t, browser, server, people, "/", { expected: [/status of 4\d\d/] });
   const coded = encodeURIComponent(NASTY);
-  for (const path of [`/tasks/${coded}`, `/workflows/${coded}`, `/schedules/${coded}`, `/operations/${coded}`, `/tasks?workflow=${coded}&tag.x=${coded}`, `/agents?agent=${coded}`,
+  for (const path of [`/tasks/${coded}`, `/workflows/${coded}`, `/schedules/${coded}`, `/operations/${coded}`, `/tasks?workflow=${coded}&tag.x=${coded}`, `/tasks?state=${coded}&${coded}=1`, `/agents?agent=${coded}`,
     `/messages?target=${coded}`, `/audit?task=${coded}`, `/tasks/evil-1?step=${coded}`, `/${coded}`, `/signin#code=${coded}`, "/tasks/%E0%A4%A", "/tasks/..%2f..%2fv1%2ftokens"]) {
     const answer = await page.goto(server.url + path);
     if (answer && answer.status() >= 400) continue; // the server itself refused it

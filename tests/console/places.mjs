@@ -71,6 +71,29 @@ test("a workflow shows its steps, how its tasks do, and how two versions differ"
   await page.locator(".diff-gone").filter({ hasText: "complete_by: 1h" }).waitFor();
 });
 
+test("the figures of a workflow, and what a decision rests on, are read again", async (t) => {
+  const page = await open(t, "/", { expected: MISSING });
+  await page.clock.install(); // half a minute passes at once
+  await server.call("PUT", "/v1/workflows/brief", { intact: 1, workflow: "brief", steps: [{ name: "note", agent: "mail", action: "note", undo: "none" }] });
+  const submit = async (id) => {
+    await server.call("POST", "/v1/tasks", { workflow: "brief", id, input: {} });
+    await until(() => get(`/v1/tasks/${id}`), (x) => x.state === "processed", id);
+  };
+  await submit("brief-1");
+  await page.goto(`${server.url}/workflows/brief`);
+  await page.getByText("From the records of the newest 1 task that stopped").waitFor();
+  await submit("brief-2");
+  await page.clock.fastForward(30_000);
+  await page.getByText("From the records of the newest 2 tasks that stopped").waitFor();
+  await page.goto(`${server.url}/approvals`);
+  const card = page.locator(".approval").filter({ hasText: "expense-high" });
+  await card.getByRole("button", { name: "Details" }).click();
+  await card.getByText("4711").waitFor();
+  const again = page.waitForRequest((r) => new URL(r.url()).pathname === "/v1/tasks/expense-high");
+  await page.clock.fastForward(30_000);
+  await again;
+});
+
 // The list ignores keys that come as soon as it opens, lest one chooses by chance: a click does not.
 const choose = (page, name) => page.getByRole("option", { name, exact: true }).click();
 const lineOf = (page, n) => page.locator(".cm-line").nth(n);

@@ -8,6 +8,7 @@ import { Button, Text } from "../ui/basics.tsx";
 import { CommandLine, Dialog, Field, JsonInput, readJson } from "../ui/dialog.tsx";
 import { Icon } from "../ui/icons.tsx";
 import { commandLine } from "../ui/shell.ts";
+import { visibleJson } from "../ui/visible.ts";
 
 const EXAMPLES: Record<string, unknown> = { string: "", integer: 0, number: 0, boolean: false, array: [], object: {}, any: null };
 const TASK_ID = /^[A-Za-z0-9._:-]{1,128}$/;
@@ -30,7 +31,7 @@ export function readTags(text: string): { tags: Record<string, string> } | { mis
 
 export function SubmitForm({ workflow, definition, onClose }: { workflow: string; definition: Definition | undefined; onClose: () => void }) {
   const [id, setId] = useState("");
-  const [text, setText] = useState(useMemo(() => JSON.stringify(exampleInput(definition), null, 2), []));
+  const [text, setText] = useState(useMemo(() => visibleJson(exampleInput(definition)), []));
   const [tagText, setTagText] = useState("");
   const [isPaused, setPaused] = useState(false);
   const [problem, setProblem] = useState<string | null>(null);

@@ -8,6 +8,7 @@ import { can } from "../app/session.ts";
 import { Button, Text } from "../ui/basics.tsx";
 import { CommandLine, Dialog, Field, JsonInput, readJson } from "../ui/dialog.tsx";
 import { Icon } from "../ui/icons.tsx";
+import { visibleJson } from "../ui/visible.ts";
 import { isUnread, requestBody, stepsFor, stepsOf, taskCommand, verb as verbNamed, type Arguments, type VerbName } from "./verbs.ts";
 
 interface Props {
@@ -18,7 +19,7 @@ interface Props {
   onDone: (task: Task) => void;
 }
 
-const show = (value: unknown) => (value === undefined || value === null ? "" : JSON.stringify(value, null, 2));
+const show = (value: unknown) => (value === undefined || value === null ? "" : visibleJson(value));
 
 function valueBefore(name: VerbName, task: Task, step: Step | undefined): string {
   if (name === "correct") return show(step ? step.input : task.input);

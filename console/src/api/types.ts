@@ -23,7 +23,6 @@ export type Filter = Schemas["Filter"];
 export type Operation = Schemas["Operation"];
 export type OperationPage = Schemas["OperationPage"];
 export type DryRun = Schemas["DryRun"];
-export type AuditPage = Schemas["AuditPage"];
 export type AuditEntry = Schemas["AuditEntry"];
 export type ApprovalList = Schemas["ApprovalList"];
 export type MessagePage = Schemas["MessagePage"];

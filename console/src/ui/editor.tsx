@@ -7,7 +7,7 @@ import { yaml } from "@codemirror/lang-yaml";
 import { bracketMatching, HighlightStyle, indentUnit, syntaxHighlighting } from "@codemirror/language";
 import { lintGutter, lintKeymap, setDiagnostics, type Diagnostic } from "@codemirror/lint";
 import { EditorState } from "@codemirror/state";
-import { drawSelection, EditorView, highlightActiveLine, highlightActiveLineGutter, keymap, lineNumbers } from "@codemirror/view";
+import { drawSelection, EditorView, highlightActiveLine, highlightActiveLineGutter, highlightSpecialChars, keymap, lineNumbers } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 import { useEffect, useRef } from "preact/hooks";
 import type { Mistake } from "../api/types.ts";
@@ -16,6 +16,7 @@ import type { Choice } from "./complete.ts";
 import { plural } from "./format.ts";
 import { Icon } from "./icons.tsx";
 import { rangeAt, wordsOf, type Found } from "./mistakes.ts";
+import { HIDDEN, nameOf } from "./visible.ts";
 
 export type Completer = (text: string, at: number) => { from: number; choices: Choice[] } | null;
 
@@ -48,11 +49,21 @@ const LOOK = EditorView.theme({
   ".cm-diagnostic-warning": { borderLeft: "3px solid var(--look)" },
   ".cm-lintRange-error": { backgroundImage: "none", textDecoration: "underline wavy var(--bad)", textUnderlineOffset: "3px" },
   ".cm-lintRange-warning": { backgroundImage: "none", textDecoration: "underline wavy var(--look)", textUnderlineOffset: "3px" },
+  ".cm-specialChar": { padding: "0 3px", border: "1px dashed var(--look)", borderRadius: "3px", color: "var(--look)", fontSize: "0.8em" }, // as .hidden-char
   ".cm-gutter-lint": { width: "1.1rem" },
   ".cm-lint-marker": { width: "11px", height: "11px" },
   ".cm-lint-marker-error": { content: "normal", backgroundColor: "var(--bad)", borderRadius: "2px", marginTop: "5px" },
   ".cm-lint-marker-warning": { content: "normal", backgroundColor: "var(--look)", borderRadius: "50%", marginTop: "5px" },
 });
+
+// Characters that would hide or reorder other text are shown by their names, as on the other pages. The text keeps them.
+function hiddenChar(code: number, description: string | null): HTMLElement {
+  const sign = document.createElement("span");
+  sign.className = "cm-specialChar";
+  sign.textContent = nameOf(code);
+  sign.title = description ?? "";
+  return sign;
+}
 
 function sourceOf(complete: () => Completer | undefined) {
   return (context: CompletionContext) => {
@@ -99,7 +110,7 @@ export function Editor({ value, format, label, mistakes, isChecked, complete, on
       state: EditorState.create({
         doc: value,
         extensions: [
-          lineNumbers(), lintGutter(), history(), drawSelection(), bracketMatching(), closeBrackets(), highlightActiveLine(), highlightActiveLineGutter(),
+          highlightSpecialChars({ addSpecialChars: HIDDEN, render: hiddenChar }), lineNumbers(), lintGutter(), history(), drawSelection(), bracketMatching(), closeBrackets(), highlightActiveLine(), highlightActiveLineGutter(),
           indentUnit.of("  "), EditorState.tabSize.of(2), yaml(), syntaxHighlighting(COLOURS), LOOK, EditorView.lineWrapping,
           ...(format === "yaml" ? [autocompletion({ override: [sourceOf(() => latest.current.complete)], icons: false })] : []),
           keymap.of([

@@ -13,18 +13,33 @@ export interface TaskFilter extends Partial<Record<Textual, string>>, Partial<Re
   states: string[];
   ids: string[];
   tags: [key: string, value: string][];
+  unknown?: [name: string, value: string][]; // of the address: no filters, or values that these cannot have
 }
 
 export const NO_FILTER: TaskFilter = { states: [], ids: [], tags: [] };
 
 const list = (text: string | null) => (text ?? "").split(",").map((t) => t.trim()).filter(Boolean);
 
-// What the address does not know is left out, so that an old link still opens.
+const isTag = (name: string) => name.startsWith("tag.") && name.length > 4;
+const isState = (text: string) => (STATES as readonly string[]).includes(text);
+
+// The parts of an address that are no filters. A filter without a value asks for nothing.
+function unknownIn(query: URLSearchParams): [name: string, value: string][] {
+  return [...query].flatMap(([name, value]): [string, string][] => {
+    if (name === "state") return list(value).filter((s) => !isState(s)).map((s) => [name, s]);
+    if ((CHOICES as readonly string[]).includes(name)) return ["true", "false", ""].includes(value) ? [] : [[name, value]];
+    return name === "ids" || isTag(name) || (TEXTS as readonly string[]).includes(name) ? [] : [[name, value]];
+  });
+}
+
+// What is not known is kept apart: an old link still opens, and the page says what it does not obey.
 export function fromQuery(query: URLSearchParams): TaskFilter {
+  const unknown = unknownIn(query);
   const filter: TaskFilter = {
-    states: list(query.get("state")).filter((s) => (STATES as readonly string[]).includes(s)),
+    states: list(query.getAll("state").join()).filter(isState),
     ids: list(query.get("ids")),
-    tags: [...query].filter(([k]) => k.startsWith("tag.") && k.length > 4).map(([k, v]) => [k.slice(4), v]),
+    tags: [...query].filter(([k]) => isTag(k)).map(([k, v]) => [k.slice(4), v]),
+    ...(unknown.length > 0 ? { unknown } : {}),
   };
   for (const name of TEXTS) {
     const value = query.get(name)?.trim();
@@ -37,7 +52,8 @@ export function fromQuery(query: URLSearchParams): TaskFilter {
   return filter;
 }
 
-// Times may be ages in an address ("1h": an hour ago), so that a link stays useful; `now` makes moments of them.
+// Times may be ages in an address ("1h": an hour ago), so that a link stays useful. With `now` it is the query for
+// the server: ages become moments, and what is not known is left out.
 export function toQuery(filter: TaskFilter, now?: number): URLSearchParams {
   const query = new URLSearchParams();
   if (filter.states.length > 0) query.set("state", filter.states.join(","));
@@ -48,6 +64,7 @@ export function toQuery(filter: TaskFilter, now?: number): URLSearchParams {
   for (const name of CHOICES) if (filter[name] !== undefined) query.set(name, String(filter[name]));
   for (const [key, value] of filter.tags) query.set(`tag.${key}`, value);
   if (filter.ids.length > 0) query.set("ids", filter.ids.join(","));
+  if (now === undefined) for (const [name, value] of filter.unknown ?? []) query.append(name, value);
   return query;
 }
 
@@ -106,6 +123,12 @@ const AGES: Record<string, string> = { s: "second", m: "minute", h: "hour", d: "
 function when(text: string): string {
   const age = /^(\d+)([smhd])$/.exec(text);
   return age ? `${age[1]} ${AGES[age[2] as string]}${age[1] === "1" ? "" : "s"} ago` : text;
+}
+
+export const unknownTexts = (filter: TaskFilter) => (filter.unknown ?? []).map(([name, value]) => (value ? `${name}=${value}` : name));
+
+export function withoutUnknown({ unknown: _, ...rest }: TaskFilter): TaskFilter {
+  return rest;
 }
 
 // One entry for each part of the filter: what it says, and the filter without it.

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { fromOperation, fromQuery, isEmpty, momentOf, parts, toFlags, toOperation, toQuery, type TaskFilter } from "../src/ui/filter.ts";
+import { fromOperation, fromQuery, isEmpty, momentOf, parts, toFlags, toOperation, toQuery, unknownTexts, withoutUnknown, type TaskFilter } from "../src/ui/filter.ts";
 
 const NOW = Date.parse("2026-01-31T12:00:00.000Z");
 const ALL: TaskFilter = {
@@ -14,9 +14,15 @@ test("a filter survives the address", () => {
   assert.ok(isEmpty(fromQuery(new URLSearchParams(""))));
 });
 
-test("what the address does not know is left out", () => {
-  const filter = fromQuery(new URLSearchParams("state=error,broken&color=red&paused=perhaps&tag.=x&workflow=%20&ids=,,o-1,"));
-  assert.deepEqual(filter, { states: ["error"], ids: ["o-1"], tags: [] });
+test("what the address has beside filters is kept apart, and is not sent to the server", () => {
+  const filter = fromQuery(new URLSearchParams("state=error,broken&color=red&paused=perhaps&tag.=x&workflow=%20&ids=,,o-1,&closed=&flag"));
+  assert.deepEqual(withoutUnknown(filter), { states: ["error"], ids: ["o-1"], tags: [] });
+  assert.deepEqual(unknownTexts(filter), ["state=broken", "color=red", "paused=perhaps", "tag.=x", "flag"]);
+  assert.deepEqual(fromQuery(toQuery(filter)), filter, "it stays in the address until it is removed");
+  assert.ok(!isEmpty(fromQuery(new URLSearchParams("state=eror"))));
+  assert.equal(toQuery(filter, NOW).toString(), "state=error&ids=o-1");
+  assert.deepEqual(toOperation(filter, NOW), { state: ["error"], ids: ["o-1"] });
+  assert.deepEqual(unknownTexts(fromQuery(toQuery(ALL))), []);
 });
 
 test("ages become moments when the server is asked", () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { ago, bytes, countTo, duration, exact, exactly, moment, plural } from "../src/ui/format.ts";
-import { pieces, plain } from "../src/ui/visible.ts";
+import { pieces, plain, visibleJson } from "../src/ui/visible.ts";
 import { commandLine, quote, words } from "../src/ui/shell.ts";
 
 test("durations are written like those of the command line", () => {
@@ -48,6 +48,14 @@ test("characters that hide or reorder others are named", () => {
   assert.equal(plain("\u0007\u200B\uFEFF\u{E0041}"), "[U+0007][U+200B][U+FEFF][U+E0041]");
   assert.equal(plain("Zoë, 漢字, 👩‍🚀 <b>\n\tx"), "Zoë, 漢字, 👩[U+200D]🚀 <b>\n\tx");
   for (const bidi of "\u200E\u200F\u202A\u202B\u202C\u202D\u202E\u2066\u2067\u2068\u2069\u061C") assert.match(plain(bidi), /^\[U\+/);
+});
+
+test("JSON that is edited has hidden characters escaped, and means the same", () => {
+  const value = { "k\u202E": ["a\u2066b\u0007\u200B\uFEFF\u007F\u2028", "\u{E0041}", "Zoë, 漢字, 😀\n\t\"\\u202E"], n: 1.5, none: null };
+  const text = visibleJson(value);
+  assert.deepEqual(JSON.parse(text), value);
+  assert.equal(plain(text), text, "nothing is hidden");
+  assert.ok(text.includes("\\u202e") && text.includes("\\udb40\\udc41") && text.includes("Zoë, 漢字, 😀") && text.includes("\n  "));
 });
 
 test("a command line can be pasted into a shell", () => {

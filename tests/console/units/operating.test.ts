@@ -5,9 +5,10 @@ import { movesOf, suggestion } from "../src/actions/suggested.ts";
 import { drawnState, isOffered, isUnread, requestBody, stepsFor, taskCommand, VERBS, type VerbName } from "../src/actions/verbs.ts";
 import { match } from "../src/app/router.ts";
 import { allows, allowsFor } from "../src/app/session.ts";
-import type { Alert, AlertPage, Stats, Task, TaskChange, TaskSummary } from "../src/api/types.ts";
+import type { Alert, AlertPage, AuditEntry, Stats, Task, TaskChange, TaskSummary } from "../src/api/types.ts";
 import { withoutPace } from "../src/api/stream.ts";
 import { worstFirst } from "../src/pages/alerts/row.tsx";
+import { keysOf } from "../src/pages/audit/keys.ts";
 import { concerns, missingAgents } from "../src/pages/overview/concerns.ts";
 import { changed, faultOf, NO_ROWS, ofChosen, partsOf, refreshed, withPage } from "../src/pages/tasks/model.ts";
 import { timelineOf } from "../src/pages/task/timeline.ts";
@@ -63,6 +64,14 @@ test("alerts: those of most tasks first, after them what can wait", () => {
   const alert = (id: string, condition: string, count: number) => ({ id, condition, count }) as unknown as Alert;
   const sorted = worstFirst([alert("a", "approval_waiting", 90), alert("b", "task_error", 1), alert("c", "task_error", 40)]);
   assert.deepEqual(sorted.map((a) => a.id), ["c", "b", "a"]);
+});
+
+test("an entry of the audit keeps its key when newer ones come above it", () => {
+  const entry = (at: number, verb: string) => ({ at: `2026-01-31T10:00:0${at}.000Z`, actor: "ann", verb, task: "o-1", step: null }) as unknown as AuditEntry;
+  const before = keysOf([entry(2, "pause"), entry(2, "pause"), entry(1, "retry")]);
+  const after = keysOf([entry(3, "pause"), entry(2, "pause"), entry(2, "pause"), entry(2, "pause"), entry(1, "retry")]);
+  assert.deepEqual(after.slice(2), before);
+  assert.equal(new Set(after).size, 5);
 });
 
 test("agents that have never called are missing only if tasks wait for them", () => {

@@ -4,6 +4,7 @@ import { call, Problem, withQuery } from "../../api/client.ts";
 import { useResource } from "../../api/resource.ts";
 import type { Alert, AlertPage } from "../../api/types.ts";
 import { announce } from "../../app/announce.ts";
+import { useKeys } from "../../app/keys.ts";
 import { navigate, query } from "../../app/router.ts";
 import { can } from "../../app/session.ts";
 import { Age, Button, Empty, Id, Moment, Panel, Shown, Text } from "../../ui/basics.tsx";
@@ -18,6 +19,7 @@ const STATES = ["open", "acknowledged", "resolved"] as const;
 export default function AlertsPage() {
   const wanted = query.value.get("state") ?? "";
   const page = useResource<AlertPage>(`/v1/alerts?limit=200${wanted ? `&state=${wanted}` : ""}`, 5000);
+  useKeys({ r: page.reload });
   const open = query.value.get("alert");
   const [known, setKnown] = useState<Alert | null>(null);
   return (

@@ -11,6 +11,7 @@ import { Icon, StateSign } from "../../ui/icons.tsx";
 import { Folded, Json } from "../../ui/json.tsx";
 
 const SOON = 3_600_000;
+const AGAIN = 30_000; // an input may be corrected, an output supplied, while people decide
 
 export function ApprovalCard({ a, onDecided }: { a: Approval; onDecided: () => void }) {
   const roles = session.value?.roles ?? [];
@@ -60,7 +61,7 @@ function Votes({ a }: { a: Approval }) {
 
 // The task as far as it helps to decide: who wants it, with what input, and what came out of the steps before.
 function Details({ id }: { id: string }) {
-  const task = useResource<Task>(taskPath(id));
+  const task = useResource<Task>(taskPath(id), AGAIN);
   if (!task.data) return task.problem ? <p class="muted"><Text>{task.problem.message}</Text></p> : <Loading rows={2} />;
   const t = task.data;
   const before = t.steps.filter((s) => s.state === "completed" && s.output !== null && s.output !== undefined);

@@ -1,6 +1,7 @@
 // The nodes of the installation, and which of them leads.
 import { useResource } from "../../api/resource.ts";
 import type { NodeList } from "../../api/types.ts";
+import { useKeys } from "../../app/keys.ts";
 import { Age, Copy, Shown, Text } from "../../ui/basics.tsx";
 import { StateSign } from "../../ui/icons.tsx";
 
@@ -8,6 +9,7 @@ const signOf = (node: NodeList["nodes"][number]) => (node.alive ? (node.draining
 
 export default function NodesPage() {
   const list = useResource<NodeList>("/v1/nodes", 3000);
+  useKeys({ r: list.reload });
   return (
     <div class="page">
       <header class="page-head"><h1>Nodes</h1></header>

@@ -4,10 +4,11 @@ import { call, Problem } from "../../api/client.ts";
 import { useResource } from "../../api/resource.ts";
 import type { Operation } from "../../api/types.ts";
 import { announce } from "../../app/announce.ts";
+import { useKeys } from "../../app/keys.ts";
 import { can } from "../../app/session.ts";
 import { Button, Length, Moment, Panel, Shown, Text } from "../../ui/basics.tsx";
 import { CommandLine, Dialog, Field } from "../../ui/dialog.tsx";
-import { fromOperation, parts, toQuery } from "../../ui/filter.ts";
+import { fromOperation, parts, toQuery, unknownTexts } from "../../ui/filter.ts";
 import { count } from "../../ui/format.ts";
 import { Icon, StateSign } from "../../ui/icons.tsx";
 import { Json } from "../../ui/json.tsx";
@@ -20,6 +21,7 @@ export default function OperationOnePage({ id }: { id: string }) {
   const [isRunning, setRunning] = useState(true);
   const operation = useResource<Operation>(path, isRunning ? 1000 : 15_000);
   const [asks, setAsks] = useState<"stop" | "continue" | null>(null);
+  useKeys({ r: operation.reload });
   const state = operation.data?.state;
   if (state && (state === "running") !== isRunning) setRunning(state === "running");
   return (
@@ -63,7 +65,7 @@ export default function OperationOnePage({ id }: { id: string }) {
 
 function FilterText({ filter }: { filter: Operation["filter"] }) {
   const read = fromOperation(filter);
-  const found = [...read.states, ...parts(read).map((p) => p.text)];
+  const found = [...read.states, ...parts(read).map((p) => p.text), ...unknownTexts(read)];
   return found.length > 0 ? <>{found.map((text) => <span class="tag" key={text}>{plain(text)}</span>)}</> : <>all that have not ended</>;
 }
 

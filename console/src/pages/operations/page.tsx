@@ -1,6 +1,7 @@
 // Operations on many tasks, the newest first.
 import { useResource } from "../../api/resource.ts";
 import type { Operation, OperationPage } from "../../api/types.ts";
+import { useKeys } from "../../app/keys.ts";
 import { Age, Empty, Shown, Text } from "../../ui/basics.tsx";
 import { count } from "../../ui/format.ts";
 import { StateSign } from "../../ui/icons.tsx";
@@ -10,6 +11,7 @@ export const refusedOf = (o: Operation) => Object.values(o.refused).reduce((a, b
 
 export default function OperationsPage() {
   const page = useResource<OperationPage>("/v1/operations?limit=100", 5000);
+  useKeys({ r: page.reload });
   return (
     <div class="page">
       <header class="page-head"><h1>Operations</h1><span class="muted">one verb for many tasks</span></header>

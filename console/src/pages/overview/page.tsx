@@ -3,6 +3,7 @@ import { useMemo } from "preact/hooks";
 import { useResource } from "../../api/resource.ts";
 import { PACE, useSoon, useStream } from "../../api/stream.ts";
 import type { AlertPage, AgentList, NodeList, Overview, Stats } from "../../api/types.ts";
+import { useKeys } from "../../app/keys.ts";
 import { Empty, Length, Loading, now, Panel, Shown, Text } from "../../ui/basics.tsx";
 import { Chart } from "../../ui/chart.tsx";
 import { count, countTo, duration, plural, time } from "../../ui/format.ts";
@@ -19,6 +20,7 @@ export default function OverviewPage() {
   const nodes = useResource<NodeList>("/v1/nodes", 10_000);
   const lookSoon = useSoon(() => { stats.reload(); alerts.reload(); });
   useStream(`/v1/events?${new URLSearchParams({ ...PACE, state: "error" })}`, { onRefused: stats.reload, on: { task: lookSoon, gap: lookSoon } });
+  useKeys({ r: () => { for (const read of [stats, overview, alerts, agents, nodes]) read.reload(); } });
   const found = stats.data && concerns({ stats: stats.data, alerts: alerts.data, agents: agents.data, nodes: nodes.data });
   return (
     <div class="page overview">

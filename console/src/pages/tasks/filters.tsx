@@ -2,9 +2,9 @@
 import { useState } from "preact/hooks";
 import { useResource } from "../../api/resource.ts";
 import type { WorkflowList } from "../../api/types.ts";
-import { Button } from "../../ui/basics.tsx";
+import { Button, Text } from "../../ui/basics.tsx";
 import { Field } from "../../ui/dialog.tsx";
-import { fromQuery, isEmpty, parts, STATES, toQuery, type TaskFilter } from "../../ui/filter.ts";
+import { fromQuery, isEmpty, parts, STATES, toQuery, unknownTexts, withoutUnknown, type TaskFilter } from "../../ui/filter.ts";
 import { Icon, StateSign } from "../../ui/icons.tsx";
 import { plain } from "../../ui/visible.ts";
 
@@ -19,6 +19,7 @@ export function Filters({ filter, onChange }: { filter: TaskFilter; onChange: (n
   const found = parts(filter);
   return (
     <div class="filters">
+      {filter.unknown && <Unknown filter={filter} onChange={onChange} />}
       <div class="filter-line">
         <div class="switches" role="group" aria-label="States">
           {WORST_FIRST.map((s) => (
@@ -49,6 +50,17 @@ export function Filters({ filter, onChange }: { filter: TaskFilter; onChange: (n
   );
 }
 
+// An operation on all would reach more tasks than the address asks for: the page offers none until these are removed.
+function Unknown({ filter, onChange }: { filter: TaskFilter; onChange: (next: TaskFilter) => void }) {
+  return (
+    <p class="note warning" role="alert">
+      <Icon name="warning" />
+      <span>This address has filters that are not known: <Text>{unknownTexts(filter).join(", ")}</Text>. The list does not obey them.</span>
+      <Button kind="quiet" onClick={() => onChange(withoutUnknown(filter))}>Remove them</Button>
+    </p>
+  );
+}
+
 // On a phone the first ones are in view.
 const WORST_FIRST = ["error", ...STATES.filter((s) => s !== "error")] as const;
 
@@ -63,7 +75,7 @@ function More({ filter, onChange, onClose }: { filter: TaskFilter; onChange: (ne
   const workflows = useResource<WorkflowList>("/v1/workflows").data?.workflows ?? [];
   const send = (form: HTMLFormElement) => {
     const given = new FormData(form);
-    const query = toQuery({ states: filter.states, ids: [], tags: [], ...(filter.parent ? { parent: filter.parent } : {}) });
+    const query = toQuery({ states: filter.states, ids: [], tags: [], ...(filter.parent ? { parent: filter.parent } : {}), ...(filter.unknown ? { unknown: filter.unknown } : {}) });
     for (const [name, value] of given) {
       const text = String(value).trim();
       if (text === "" || name === "tags") continue;

@@ -148,7 +148,7 @@ export default function TasksPage() {
         <span class="muted" role="status">{(isLoading || problem) && rows.tasks.length === 0 ? "" : `${shownNumber} ${rows.tasks.length === 1 && !rows.next ? "task" : "tasks"}`}</span>
         <div class="page-actions">
           <Copy text={() => commandLine(["list", ...toFlags(filter, Date.now())])} label="Copy as command" small={false} />
-          {mayOperate && <Button icon="operations" onClick={() => setBulk(filter)} disabled={rows.tasks.length === 0}>Operate on all…</Button>}
+          {mayOperate && !filter.unknown && <Button icon="operations" onClick={() => setBulk(filter)} disabled={rows.tasks.length === 0}>Operate on all…</Button>}
         </div>
       </header>
       <Filters filter={filter} onChange={go} />

@@ -1,14 +1,15 @@
 // How the tasks of a workflow do, told from the newest ones: the API has no sums by workflow or step.
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { call, Problem, taskPath, withQuery } from "../../api/client.ts";
 import { useResource } from "../../api/resource.ts";
-import type { Task, TaskPage } from "../../api/types.ts";
+import type { Task, TaskPage, TaskSummary } from "../../api/types.ts";
 import { Button, Empty, Panel, Shown, State } from "../../ui/basics.tsx";
 import { count, duration, plural } from "../../ui/format.ts";
 import { ends, percent, sorted, stepFigures, type By, type StepFigures } from "./model.ts";
 
 const SAMPLE = 40; // records that are read for figures of steps
 const AT_ONCE = 4;
+const AGAIN = 30_000; // ms: the newest tasks are read again so often, records only of those that have changed
 
 export interface Figures {
   page: ReturnType<typeof useResource<TaskPage>>;
@@ -19,22 +20,29 @@ export interface Figures {
   more: () => void;
 }
 
+// A task that has stopped. If it is undone or retried, and stops again, its record is another one.
+const stampOf = (t: TaskSummary) => `${t.id} ${t.state} ${t.ended_at}`;
+
 export function useFigures(workflow: string, version: number | null): Figures {
-  const page = useResource<TaskPage>(withQuery("/v1/tasks", { workflow, version, children: true, limit: 500 }));
+  const page = useResource<TaskPage>(withQuery("/v1/tasks", { workflow, version, children: true, limit: 500 }), AGAIN);
   const [sample, setSample] = useState(SAMPLE);
   const [records, setRecords] = useState<Task[]>([]);
   const [problem, setProblem] = useState<Problem | null>(null);
-  const ids = useMemo(() => (page.data?.tasks ?? []).filter((t) => t.started_at && !["pending", "processing"].includes(t.state)).map((t) => t.id), [page.data]);
-  const wanted = ids.slice(0, sample);
+  const known = useRef(new Map<string, Task>());
+  const stopped = useMemo(() => (page.data?.tasks ?? []).filter((t) => t.started_at && !["pending", "processing"].includes(t.state)), [page.data]);
+  const wanted = stopped.slice(0, sample);
   useEffect(() => {
     const stop = new AbortController();
-    const found: Task[] = [];
+    const found = new Map<string, Task>();
     let next = 0;
     const worker = async () => {
       while (next < wanted.length && !stop.signal.aborted) {
-        const id = wanted[next++] as string;
+        const summary = wanted[next++] as TaskSummary;
+        const stamp = stampOf(summary);
         try {
-          found.push(await call<Task>(taskPath(id), { signal: stop.signal }));
+          const record = known.current.get(stamp) ?? await call<Task>(taskPath(summary.id), { signal: stop.signal });
+          known.current.set(stamp, record); // at once: newer tasks may begin this anew
+          found.set(stamp, record);
         } catch (cause) {
           if (stop.signal.aborted) return;
           if (cause instanceof Problem && [404, 410].includes(cause.status)) continue; // deleted meanwhile
@@ -43,13 +51,16 @@ export function useFigures(workflow: string, version: number | null): Figures {
         }
       }
     };
-    setRecords([]);
     setProblem(null);
-    void Promise.all(Array.from({ length: AT_ONCE }, worker)).then(() => { if (!stop.signal.aborted) setRecords(found); });
+    void Promise.all(Array.from({ length: AT_ONCE }, worker)).then(() => {
+      if (stop.signal.aborted) return;
+      known.current = found;
+      setRecords([...found.values()]);
+    });
     return () => stop.abort();
-  }, [wanted.join(" ")]);
+  }, [wanted.map(stampOf).join()]);
   const steps = useMemo(() => stepFigures(records), [records]);
-  return { page, steps, read: records.length, of: ids.length, problem, more: () => setSample((n) => n * 5) };
+  return { page, steps, read: records.length, of: stopped.length, problem, more: () => setSample((n) => n * 5) };
 }
 
 export function FiguresPanel({ workflow, figures, onStep }: { workflow: string; figures: Figures; onStep: (name: string) => void }) {

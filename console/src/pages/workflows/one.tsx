@@ -53,6 +53,7 @@ function One({ shown, newest }: { shown: Workflow; newest: number }) {
   const definition = useDefinition(shown) ?? undefined;
   const isOlder = shown.version !== newest;
   const figures = useFigures(shown.name, isOlder ? shown.version : null);
+  useKeys({ r: figures.page.reload });
   const bySteps = useMemo(() => new Map(figures.steps.map((s) => [s.name, s])), [figures.steps]);
   const [isSubmitting, setSubmitting] = useState(false);
   const chosen = query.value.get("step");
