@@ -11,7 +11,11 @@
 //   Undo what was processed                                  "a processed task is undone"
 //   Close, reopen                                            "close"
 //   cancel, by who submitted the task                        "cancel"
-//   STEP is an item                                          "items"
+//   STEP is an item                                          "items", "an item in doubt"
+//   Retry and skip of an undo; skip in doubt                 "a failed undo", "a step that is skipped while in doubt"
+//   A family is paused and closed by its root                "a family"
+//   on_undo, undo_until, retry --from refused                "undo: ...", "retry from a step that took effect"
+//   Only an admin corrects what people allowed               "only an admin"
 //
 //   docs/bulk.md
 //   Dry run, Start, audit and list of operations             "bulk: dry run, start"
@@ -22,7 +26,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import test, { after, before } from "node:test";
 import { handAgent, heading, openPage, sleep, sql, startBrowser, until } from "./kit.mjs";
-import { startServer } from "./world.mjs";
+import { caller, startServer } from "./world.mjs";
 
 const { INTACT, WORK } = process.env;
 const data = `${WORK}/data`;
@@ -56,20 +60,41 @@ const RESTS = { intact: 1, workflow: "rests", steps: [{ name: "send", agent: "no
 const ASKS = { intact: 1, workflow: "asks", steps: [{ name: "paid", signal: { name: "payment" }, complete_by: "2d" }] };
 const FAMILY = { intact: 1, workflow: "family", steps: [{ name: "part", task: { workflow: "rests" }, complete_by: "2d" }] };
 
+// For what goes beyond one step: an undo that fails, an end after the undo, a time limit, people who decide, children that
+// stop. The agent `till` is led by hand.
+const till = (name, more = {}) => ({ name, agent: "till", action: name, ...more });
+const PAIR = { intact: 1, workflow: "pair", on_failure: "hold", steps: [till("hold", { undo: { action: "free" } }), till("pay", { undo: { action: "refund" } })] };
+const TELLS = { ...PAIR, workflow: "tells", on_undo: [till("tell", { undo: "none" })] };
+const BRIEF = { intact: 1, workflow: "brief", undo_until: "1s", steps: [till("give", { undo: { action: "take" } })] };
+const LOST = { intact: 1, workflow: "lost", on_failure: "hold", steps: [till("wire", { complete_by: "2s", retry: { attempts: 1 }, undo: { action: "recall" } })] };
+const LETTERS = {
+  intact: 1, workflow: "letters", on_failure: "hold",
+  steps: [{ name: "letter", for_each: "${ .input }", max_items: 10, agent: "till", action: "letter", complete_by: "2s", retry: { attempts: 1 }, undo: { action: "recall" } }],
+};
+const ALLOWED = {
+  intact: 1, workflow: "allowed", on_failure: "hold",
+  steps: [{ name: "allow", approve: { by: ["finance"], question: "Pay ${ .input.sum }?" }, complete_by: "2d" }, till("pay", { input: "${ .input }", undo: "none" })],
+};
+const CHILD = { intact: 1, workflow: "child", on_failure: "hold", steps: [till("sort", { undo: "none" })] };
+const PARENT = { intact: 1, workflow: "parent", on_failure: "hold", steps: [{ name: "kid", task: { workflow: "child" }, complete_by: "2d" }] };
+
 let browser;
 let server;
 let people;
 let desk;
 let clerk;
+let cash;
 
 before(async () => {
   browser = await startBrowser();
   server = await startServer(INTACT, WORK);
-  for (const d of [ORDER, PARCEL, PACKING, SINGLE, LOSSY, RESTS, ASKS, FAMILY]) await server.call("PUT", `/v1/workflows/${d.workflow}`, d);
+  for (const d of [ORDER, PARCEL, PACKING, SINGLE, LOSSY, RESTS, ASKS, FAMILY, PAIR, TELLS, BRIEF, LOST, LETTERS, ALLOWED, CHILD, PARENT]) await server.call("PUT", `/v1/workflows/${d.workflow}`, d);
   const shop = await server.call("POST", "/v1/tokens", { name: "shop", roles: ["submit:*", "read"] });
-  people = { admin: { token: server.token }, shop: { token: shop.token } };
+  const mender = await server.call("POST", "/v1/tokens", { name: "mender", roles: ["read", "repair"] });
+  people = { admin: { token: server.token }, shop: { token: shop.token }, mender: { token: mender.token } };
   desk = handAgent(server.call, "desk");
   clerk = handAgent(server.call, "clerk");
+  cash = handAgent(server.call, "till");
 });
 
 after(async () => {
@@ -119,6 +144,25 @@ async function send(page, label, reason, fields = {}) {
   await dialog.locator(".dialog-foot").getByRole("button", { name: label, exact: true }).click();
   await dialog.waitFor({ state: "detached" });
   return line;
+}
+
+const REFUSED = { expected: [/status of (403|409)/] };
+
+// Sends a form that the server refuses. The form stays open and shows why.
+async function refusedWhenSent(page, label, text) {
+  const dialog = dialogOf(page);
+  await dialog.getByLabel("Reason").fill("let us see");
+  await dialog.locator(".dialog-foot").getByRole("button", { name: label, exact: true }).click();
+  await dialog.locator(".note.error").filter({ hasText: text }).waitFor();
+  await page.keyboard.press("Escape");
+}
+
+// What the menu of a task's page offers.
+async function offered(page) {
+  await page.locator(".page-actions").getByRole("button", { name: "Actions" }).click();
+  const found = (await page.getByRole("menuitem").allInnerTexts()).map((x) => x.split("\n")[0]);
+  await page.keyboard.press("Escape");
+  return found;
 }
 
 const why = (page, text) => page.locator(".why-summary").filter({ hasText: text }).waitFor();
@@ -322,8 +366,8 @@ test("cancel: offered to who submitted the task and may not repair", async (t) =
   assert.deepEqual(said("r-cancel"), [["shop", "cancel", null, "the customer changed his mind"]]);
 });
 
-test("items: one that failed is corrected and retried, another supplied, another skipped", async (t) => {
-  const page = await open(t, "/");
+test("items: an item whose step has ended cannot be retried, and stays as it is", async (t) => {
+  const page = await open(t, "/", REFUSED);
   await submitByForm(page, "packing", "pk-1", ["cup", "pen", "vase", "jar"]);
   await desk.do("pk-1/pack.0", { output: 1 });
   for (const n of [1, 2, 3]) await desk.do(`pk-1/pack.${n}`, FAILS("sold-out"));
@@ -331,12 +375,12 @@ test("items: one that failed is corrected and retried, another supplied, another
   await reaches("pk-1", "error");
   const item = (n) => rows(`SELECT state, output FROM task_item WHERE task = 'pk-1' AND number = ${n}`)[0];
   assert.deepEqual([0, 1, 2, 3].map((n) => item(n).state), ["completed", "failed", "failed", "failed"]);
-  // Its step has ended: the server says beforehand that its items stay as they are.
   await goTo(page, "pk-1", "pack");
   await page.getByRole("button", { name: "pack.1: failed", exact: true }).click();
   await page.locator(".item-card").getByRole("button", { name: "Retry…" }).click();
-  await page.getByText(/The server would refuse this|Not known beforehand/).waitFor();
-  await page.keyboard.press("Escape");
+  await refusedWhenSent(page, "Retry", "not possible while task pk-1 is error");
+  assert.equal(item(1).state, "failed");
+  assert.deepEqual(said("pk-1"), []);
 });
 
 test("items: of a step that was held by its items, each is repaired by itself", async (t) => {
@@ -374,6 +418,177 @@ test("items: of a step that was held by its items, each is repaired by itself", 
   await reaches("pk-2", "processed");
   assert.deepEqual(rows("SELECT state FROM task_item WHERE task = 'pk-2' ORDER BY number").map((r) => r.state), ["completed", "skipped", "completed"]);
   assert.deepEqual(said("pk-2").map(([, verb, step]) => [verb, step]), [["supply", "pack.0"], ["skip", "pack.1"], ["correct", "pack.2"], ["retry", "pack.2"]]);
+});
+
+// ---- docs/operating.md: undo, doubt, families, people ----
+
+test("a failed undo: its step is retried in the direction of the undo, then skipped, and the task is undone to its end", async (t) => {
+  const page = await open(t, "/");
+  await submitByForm(page, "pair", "back-1", {});
+  await cash.do("back-1/hold", { output: 1 });
+  await cash.do("back-1/pay", { output: 2 });
+  await reaches("back-1", "processed");
+  await menu(page, /^Undo task/);
+  await send(page, "Undo task", "not wanted");
+  await cash.do("back-1/pay/undo", FAILS("account-closed"));
+  await reaches("back-1", "error");
+  await page.getByText("on the way back").waitFor();
+  await goTo(page, "back-1", "pay");
+  await ofStep(page, "Retry");
+  assert.equal(await send(page, "Retry", "the account is open again"), "intact retry back-1 --step pay --reason 'the account is open again'");
+  const again = await cash.do("back-1/pay/undo", FAILS("account-closed"));
+  assert.equal(again.direction, "undo");
+  await reaches("back-1", "error");
+  await goTo(page, "back-1", "pay");
+  await ofStep(page, "Skip step");
+  await send(page, "Skip step", "refunded by hand");
+  await cash.do("back-1/hold/undo", { output: null });
+  await reaches("back-1", "compensated");
+  assert.deepEqual(said("back-1").map(([, verb, step]) => [verb, step]), [["undo", null], ["retry", "pay"], ["skip", "pay"]]);
+  assert.equal(stepOf("back-1", "hold").state, "undone");
+});
+
+test("a step that is skipped while in doubt stays in doubt, and a later undo includes it", async (t) => {
+  const page = await open(t, "/");
+  await submitByForm(page, "lost", "lost-1", {});
+  await cash.do("lost-1/wire", { error: { code: "lost", retryable: false, effect: "unknown" } });
+  await reaches("lost-1", "error");
+  await goTo(page, "lost-1", "wire");
+  await ofStep(page, "Skip step");
+  await send(page, "Skip step", "sent by hand");
+  await reaches("lost-1", "processed");
+  assert.deepEqual([stepOf("lost-1", "wire").state, stepOf("lost-1", "wire").in_doubt], ["skipped", 1]);
+  await menu(page, /^Undo task/);
+  await send(page, "Undo task", "sent twice");
+  await cash.do("lost-1/wire/undo", { output: null });
+  await reaches("lost-1", "compensated");
+});
+
+test("an item in doubt is resolved; the request names the attempt that was looked at, and an undo leaves the item out", async (t) => {
+  const page = await open(t, "/", REFUSED);
+  await submitByForm(page, "letters", "let-1", ["Bonn"]);
+  await cash.do("let-1/letter.0", { error: { code: "lost", retryable: false, effect: "unknown" } });
+  await reaches("let-1", "error");
+  const item = () => rows("SELECT * FROM task_item WHERE task = 'let-1' AND number = 0")[0];
+  assert.equal(item().in_doubt, 1);
+  await goTo(page, "let-1", "letter");
+  await page.getByRole("button", { name: /^letter\.0: / }).click();
+  await page.locator(".item-card").getByRole("button", { name: "Took no effect…" }).click();
+  const dialog = dialogOf(page);
+  await dialog.getByText("Refused if an attempt later than 1 began meanwhile.").waitFor();
+  await dialog.getByLabel("Reason").fill("the post has no letter");
+  assert.equal(await dialog.locator(".command-line code").innerText(), "intact resolve let-1 --step letter.0 --effect none --attempt 1 --reason 'the post has no letter'");
+  // It is refused until a second after the complete-by of the attempt.
+  const bodies = [];
+  page.on("request", (r) => { if (r.url().endsWith("/v1/tasks/let-1/resolve")) bodies.push(r.postDataJSON()); });
+  for (;;) {
+    const answer = page.waitForResponse((r) => r.url().endsWith("/v1/tasks/let-1/resolve"));
+    await dialog.locator(".dialog-foot").getByRole("button", { name: "Took no effect", exact: true }).click();
+    if ((await answer).status() === 200) break;
+    await sleep(500);
+  }
+  await dialog.waitFor({ state: "detached" });
+  assert.deepEqual(bodies.at(-1), { reason: "the post has no letter", step: "letter.0", effect: "none", attempt: 1 });
+  assert.equal(item().in_doubt, 0);
+  await menu(page, /^Undo task/);
+  await send(page, "Undo task", "no letter, no undo");
+  await reaches("let-1", "compensated");
+  assert.equal(item().state, "failed", "it was not undone");
+  assert.deepEqual(said("let-1").map(([, verb, step]) => [verb, step]), [["resolve", "letter.0"], ["undo", null]]);
+});
+
+test("a family: pause, resume, close and reopen are offered at the root only, and reach its child", async (t) => {
+  const page = await open(t, "/");
+  await submitByForm(page, "parent", "kin-1", {});
+  await until(() => stateOf("kin-1@kid"), (found) => found !== undefined, "the child");
+  await goTo(page, "kin-1@kid");
+  assert.deepEqual((await offered(page)).filter((x) => /Pause|Resume|Close|Reopen/.test(x)), []);
+  await goTo(page, "kin-1");
+  await menu(page, /^Pause/);
+  await send(page, "Pause", "stock-taking");
+  const of = (column) => rows(`SELECT ${column} AS v FROM task_view WHERE id LIKE 'kin-1%' ORDER BY id`).map((r) => r.v);
+  await until(() => of("paused_at"), (v) => v.every((x) => x !== null), "both are paused");
+  await goTo(page, "kin-1@kid");
+  assert.deepEqual((await offered(page)).filter((x) => /Pause|Resume|Close|Reopen/.test(x)), []);
+  await goTo(page, "kin-1");
+  await menu(page, /^Resume/);
+  await send(page, "Resume", "the stock is counted");
+  await until(() => of("paused_at"), (v) => v.every((x) => x === null), "both are resumed");
+  await cash.do("kin-1@kid/sort", FAILS("no-shelf"));
+  await reaches("kin-1", "error");
+  await goTo(page, "kin-1@kid");
+  assert.ok((await offered(page)).some((x) => /^Retry/.test(x)));
+  assert.deepEqual((await offered(page)).filter((x) => /Pause|Resume|Close|Reopen/.test(x)), []);
+  await goTo(page, "kin-1");
+  await menu(page, /^Close/);
+  await send(page, "Close", "written off");
+  await until(() => of("closed_at"), (v) => v.every((x) => x !== null), "both are closed");
+  await menu(page, /^Reopen/);
+  await send(page, "Reopen", "not so fast");
+  await until(() => of("closed_at"), (v) => v.every((x) => x === null), "both are open");
+});
+
+test("undo: the steps of on_undo run after the last compensation", async (t) => {
+  const page = await open(t, "/");
+  await submitByForm(page, "tells", "tell-1", {});
+  await cash.do("tell-1/hold", { output: 1 });
+  await cash.do("tell-1/pay", { output: 2 });
+  await reaches("tell-1", "processed");
+  assert.equal(stepOf("tell-1", "tell").attempt, 0);
+  await menu(page, /^Undo task/);
+  await send(page, "Undo task", "not wanted");
+  await cash.do("tell-1/pay/undo", { output: null });
+  await cash.do("tell-1/hold/undo", { output: null });
+  assert.equal(stateOf("tell-1"), "compensating");
+  await cash.do("tell-1/tell", { output: "told" });
+  await reaches("tell-1", "compensated");
+  assert.deepEqual([stepOf("tell-1", "tell").state, stepOf("tell-1", "tell").output], ["completed", '"told"']);
+});
+
+test("undo of a processed task is refused after its undo_until", async (t) => {
+  const page = await open(t, "/", REFUSED);
+  await submitByForm(page, "brief", "brief-1", {});
+  await cash.do("brief-1/give", { output: 1 });
+  await reaches("brief-1", "processed");
+  await sleep(1500);
+  await menu(page, /^Undo task/);
+  await dialogOf(page).getByText("The server would refuse this: the task was processed too long ago to be undone").waitFor();
+  await refusedWhenSent(page, "Undo task", "undo_until");
+  assert.equal(stateOf("brief-1"), "processed");
+  assert.deepEqual(said("brief-1"), []);
+});
+
+test("retry from a step that took effect and has an undo is refused", async (t) => {
+  const page = await open(t, "/", REFUSED);
+  await submitByForm(page, "pair", "from-1", {});
+  await cash.do("from-1/hold", { output: 1 });
+  await cash.do("from-1/pay", FAILS("too-much"));
+  await reaches("from-1", "error");
+  await menu(page, /^Retry/);
+  await dialogOf(page).getByLabel("Restart from", { exact: true }).selectOption("hold");
+  await dialogOf(page).getByText("The server would refuse this: the step already took effect").waitFor();
+  await refusedWhenSent(page, "Retry", "effects can only be reverted by undo");
+  assert.deepEqual([stateOf("from-1"), stepOf("from-1", "hold").state, said("from-1")], ["error", "completed", []]);
+});
+
+test("only an admin corrects what people allowed", async (t) => {
+  await submit("allowed", "allow-1", { input: { sum: 10 } });
+  const ann = await server.call("POST", "/v1/tokens", { name: "ann", roles: ["approve"], groups: ["finance"] });
+  await caller(server.url, ann.token)("POST", "/v1/approvals/allow-1/allow/approve", {});
+  await cash.do("allow-1/pay", FAILS("too-much"));
+  await reaches("allow-1", "error");
+  const input = () => JSON.parse(rows("SELECT input FROM task_view WHERE id = 'allow-1'")[0].input);
+  const theirs = await open(t, "/tasks/allow-1", { who: "mender", ...REFUSED });
+  await menu(theirs, /^Correct the task's input/);
+  await dialogOf(theirs).getByLabel("Input (JSON)").fill('{"sum": 99}');
+  await refusedWhenSent(theirs, "Correct input", /admin/);
+  const corrected = () => said("allow-1").filter(([, verb]) => verb === "correct");
+  assert.deepEqual([input(), corrected()], [{ sum: 10 }, []]);
+  const page = await open(t, "/tasks/allow-1");
+  await menu(page, /^Correct the task's input/);
+  await send(page, "Correct input", "agreed by telephone", { "Input (JSON)": '{"sum": 9}' });
+  assert.deepEqual(input(), { sum: 9 });
+  assert.deepEqual(corrected(), [["admin", "correct", null, "agreed by telephone"]]);
 });
 
 // ---- docs/bulk.md ----
