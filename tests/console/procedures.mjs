@@ -643,6 +643,12 @@ test("bulk: dry run, start, what was refused, the audit, the list of operations"
   assert.deepEqual([resumed.matched, resumed.done, resumed.refused], [4, 3, { "the task is already in that state": 1 }]);
   await page.locator(".panel").filter({ hasText: "Refused" }).getByText("the task is already in that state").waitFor();
   assert.deepEqual(said("b-1").map(([, verb, , reason]) => [verb, reason]), [["pause", `operation ${paused.id}: stock-taking in Berlin`], ["resume", `operation ${resumed.id}: the stock is counted`]]);
+  await page.getByRole("link", { name: "Audit", exact: true }).first().click();
+  await page.getByLabel("Only this task").fill("b-1");
+  await page.getByRole("button", { name: "Filter", exact: true }).click();
+  await page.waitForFunction(() => location.search === "?task=b-1");
+  const shown = () => page.locator("tbody tr").evaluateAll((all) => all.map((tr) => [...tr.cells].slice(1, 5).map((td) => td.innerText.trim())));
+  await until(shown, (found) => JSON.stringify(found) === JSON.stringify([["admin", "resume", "b-1", "the stock is counted by an operation"], ["admin", "pause", "b-1", "stock-taking in Berlin by an operation"]]), "the audit page of b-1");
   await page.getByRole("link", { name: "Operations" }).first().click();
   const listed = page.locator("tbody tr");
   await listed.nth(1).waitFor();
@@ -686,29 +692,39 @@ test("bulk: each filter, by its field, and as an operation's", async (t) => {
     ["Paused", "true", "--paused yes", `paused_at IS NOT NULL AND ${ROOTS}`],
     ["Closed", "false", "--closed no", `closed_at IS NULL AND ${ROOTS}`],
     ["Children", "true", "--children", "true"],
+    ["Version", "2", "--workflow packing --version 2", `workflow = 'packing' AND version = 2 AND ${ROOTS}`, "?workflow=packing"],
+    // These two have no field. The first is in the address only, the other is no filter at all.
+    [null, "parent", "--parent f-1", `id = '${child}'`, "?parent=f-1"],
+    [null, "no filter", "--all --reason", ROOTS],
   ];
-  const page = await open(t, "/tasks");
-  for (const [label, value, flags, where] of CASES) {
-    await page.goto(`${front(page)}/tasks`);
-    await page.getByRole("button", { name: "More filters" }).click();
-    const field = page.locator(".more-filters").getByLabel(label, { exact: true });
-    if ((await field.evaluate((e) => e.tagName)) === "SELECT") await field.selectOption(value);
-    else await field.fill(value);
-    await page.getByRole("button", { name: "Filter", exact: true }).click();
+  const page = await open(t, "/tasks", { viewport: { width: 1440, height: 4000 } }); // all rows are in view
+  for (const [label, value, flags, where, query = ""] of CASES) {
+    await page.goto(`${front(page)}/tasks${query}`);
+    if (label) {
+      await page.getByRole("button", { name: "More filters" }).click();
+      const field = page.locator(".more-filters").getByLabel(label, { exact: true });
+      if ((await field.evaluate((e) => e.tagName)) === "SELECT") await field.selectOption(value);
+      else await field.fill(value);
+      await page.getByRole("button", { name: "Filter", exact: true }).click();
+    }
     const wanted = rows(`SELECT id FROM task_view WHERE ${where} ORDER BY id`).map((r) => r.id);
-    assert.ok(wanted.length > 0, label);
-    await until(() => page.locator(".task-rows .task-row .c-id").allInnerTexts(), (found) => JSON.stringify(found.sort()) === JSON.stringify(wanted), label);
+    assert.ok(wanted.length > 0, label ?? value);
+    await until(() => page.locator(".task-rows .task-row .c-id").allInnerTexts(), (found) => JSON.stringify(found.sort()) === JSON.stringify(wanted), label ?? value);
     await page.getByRole("button", { name: "Operate on all…" }).click();
     const line = await dialogOf(page).locator(".command-line code").innerText();
     assert.ok(line.includes(` --all ${flags} `) || line.includes(` ${flags} `), `${line} has ${flags}`);
     // What the form counts is what the command line counts.
-    const [verb] = line.split(" ").slice(1);
     const told = execFileSync("sh", ["-c", `"$0" ${line.slice("intact ".length).replace("--reason ...", "--reason x")} --dry-run --json`, INTACT], {
       env: { ...process.env, INTACT_SERVER: server.url, INTACT_TOKEN: server.token }, encoding: "utf8",
     });
     const { matched, possible } = JSON.parse(told);
-    await dialogOf(page).getByText(`${matched} task`, { exact: false }).first().waitFor();
-    assert.ok(matched >= possible && verb.length > 0);
+    const dry = dialogOf(page).locator(".dry");
+    await dry.getByText("It would be done for").waitFor();
+    assert.equal(await dry.locator("b").first().innerText(), matched === 1 ? "1 task matches." : `${matched} tasks match.`, label ?? value);
+    assert.match(await dry.innerText(), new RegExp(`It would be done for ${possible}(\\.|, and refused)`));
+    // Tasks that have ended match only if their state is named.
+    const open_ = rows(`SELECT count(*) AS n FROM task_view WHERE ${where} AND state NOT IN ('processed', 'compensated')`)[0].n;
+    assert.equal(matched, open_, label ?? value);
     await page.keyboard.press("Escape");
   }
 });
@@ -738,12 +754,25 @@ bulk("retry, of one step", async (t) => {
   await reaches("retry-2", "processed");
 });
 
+bulk("retry, of all that failed", async (t) => {
+  await two("again", "failed");
+  const page = await open(t, "/tasks");
+  await operateOn(page, "state=error&tag.set=again");
+  const done = await operate(page, "retry", 2, "the bank is back");
+  assert.deepEqual([done.done, done.arguments], [2, {}]);
+  const keys = [];
+  for (let n = 0; n < 2; n += 1) { const r = await clerk.take(); keys.push(r.idempotency_key); await clerk.answer(r, { output: 1 }); }
+  assert.deepEqual(keys.sort(), ["again-1/do", "again-2/do"]);
+  await until(() => both("again", "state"), (s) => s.every((x) => x === "processed"), "both");
+});
+
 bulk("correct, then retry from a step", async (t) => {
   await two("correct", "failed");
   const page = await open(t, "/tasks");
   await operateOn(page, "state=error&tag.set=correct");
   const done = await operate(page, "correct", 2, "one price for all", { "Only the step": "do", "Input (JSON), the same for all": "7" });
   assert.deepEqual([done.done, done.arguments], [2, { step: "do", input: 7 }]);
+  assert.deepEqual([1, 2].map((n) => JSON.parse(stepOf(`correct-${n}`, "do").input)), [7, 7]);
   await operateOn(page, "state=error&tag.set=correct");
   assert.equal((await operate(page, "retry", 2, "one price for all", { "Restart from step": "do" })).done, 2);
   const inputs = [];
@@ -790,6 +819,51 @@ bulk("skip", async (t) => {
   await operateOn(page, "state=error&tag.set=skip");
   assert.equal((await operate(page, "skip", 2, "done by hand", { Step: "do" })).done, 2);
   assert.deepEqual(both("skip", "state"), ["processed", "processed"]);
+});
+
+bulk("skip, of an item", async (t) => {
+  for (const n of [1, 2]) {
+    await submit("letters", `item-${n}`, { input: ["Bonn", "Rome"], tags: { set: "item" } });
+    await cash.do(`item-${n}/letter.0`, { output: 1 });
+    await cash.do(`item-${n}/letter.1`, FAILS("no-street"));
+    await reaches(`item-${n}`, "error");
+  }
+  const page = await open(t, "/tasks");
+  await operateOn(page, "state=error&tag.set=item");
+  const done = await operate(page, "skip", 2, "handed over", { Step: "letter.1" });
+  assert.deepEqual([done.done, done.arguments], [2, { step: "letter.1" }]);
+  assert.deepEqual(both("item", "state"), ["processed", "processed"]);
+  assert.deepEqual(rows("SELECT state FROM task_item WHERE task = 'item-2' ORDER BY number").map((r) => r.state), ["completed", "skipped"]);
+});
+
+bulk("a dry run that was not complete says at least, and the number is to be typed", async (t) => {
+  for (const n of [1, 2]) await submit("rests", `least-${n}`, { tags: { set: "least" } });
+  const page = await open(t, "/tasks");
+  await page.route("**/v1/operations", async (route) => {
+    if (!route.request().postDataJSON()?.dry_run) return route.continue();
+    const response = await route.fetch();
+    return route.fulfill({ response, json: { ...(await response.json()), complete: false } });
+  });
+  await operateOn(page, "tag.set=least");
+  const dialog = dialogOf(page);
+  await dialog.getByLabel("Verb").selectOption("pause");
+  await dialog.getByText("At least 2 tasks match.").waitFor();
+  const start = dialog.locator(".dialog-foot").getByRole("button", { name: "Pause: 2 tasks" });
+  assert.ok(await start.isDisabled());
+  await dialog.getByLabel(/^Type 2 to confirm/).fill("3");
+  assert.ok(await start.isDisabled());
+  await dialog.getByLabel(/^Type 2 to confirm/).fill("2");
+  assert.equal((await operate(page, "pause", 2, "night")).done, 2);
+  assert.ok(both("least", "paused_at").every((at) => at !== null));
+});
+
+bulk("no filter: all that have not ended, here the newest of them only", async (t) => {
+  await submit("rests", "newest-1");
+  const page = await open(t, "/tasks");
+  await operateOn(page, "");
+  const done = await operate(page, "pause", 1, "stop them all", { "At most": "1" });
+  assert.deepEqual([done.filter, done.matched, done.done], [{ all: true }, 1, 1]);
+  assert.deepEqual(said("newest-1").map(([, verb]) => verb), ["pause"]);
 });
 
 bulk("close, reopen", async (t) => {
@@ -863,5 +937,6 @@ test("bulk: an operation is followed, stopped and continued; many tasks are conf
   await dialog.getByRole("button", { name: "Continue", exact: true }).click();
   await page.locator(".page-head .state").getByText("done").waitFor();
   assert.deepEqual([operation(page).done, pausedNow()], [120, 120]);
-  assert.deepEqual(rows("SELECT verb, reason FROM audit_view WHERE verb LIKE 'operation%' AND reason LIKE '%n%' ORDER BY seq").slice(-2).map((r) => r.verb).length, 2);
+  const stops = rows("SELECT verb, reason FROM audit_view WHERE verb IN ('operation.stop', 'operation.continue') ORDER BY seq");
+  assert.deepEqual(stops.map((r) => [r.verb, r.reason]), [["operation.stop", `${stopped.id}: not at noon`], ["operation.continue", `${stopped.id}: it is night`]]);
 });
