@@ -20,7 +20,8 @@
 //   docs/bulk.md
 //   Dry run, Start, audit and list of operations             "bulk: dry run, start"
 //   Filters                                                  "bulk: each filter", "bulk: chosen tasks"
-//   Verbs                                                    "bulk: VERB" for each
+//   Verbs                                                    "bulk: VERB" for each, "bulk: skip, of an item"
+//   An incomplete dry run; no filter (--all)                 "bulk: a dry run that was not complete", "bulk: no filter"
 //   --limit, --rate, Stop and continue, get --wait           "bulk: an operation is followed, stopped and continued"
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -581,6 +582,7 @@ test("only an admin corrects what people allowed", async (t) => {
   const theirs = await open(t, "/tasks/allow-1", { who: "mender", ...REFUSED });
   await menu(theirs, /^Correct the task's input/);
   await dialogOf(theirs).getByLabel("Input (JSON)").fill('{"sum": 99}');
+  await dialogOf(theirs).getByText("The server would refuse this: people decide, and only an admin may in their place").waitFor();
   await refusedWhenSent(theirs, "Correct input", /admin/);
   const corrected = () => said("allow-1").filter(([, verb]) => verb === "correct");
   assert.deepEqual([input(), corrected()], [{ sum: 10 }, []]);
@@ -647,8 +649,9 @@ test("bulk: dry run, start, what was refused, the audit, the list of operations"
   await page.getByLabel("Only this task").fill("b-1");
   await page.getByRole("button", { name: "Filter", exact: true }).click();
   await page.waitForFunction(() => location.search === "?task=b-1");
-  const shown = () => page.locator("tbody tr").evaluateAll((all) => all.map((tr) => [...tr.cells].slice(1, 5).map((td) => td.innerText.trim())));
-  await until(shown, (found) => JSON.stringify(found) === JSON.stringify([["admin", "resume", "b-1", "the stock is counted by an operation"], ["admin", "pause", "b-1", "stock-taking in Berlin by an operation"]]), "the audit page of b-1");
+  const shown = () => page.locator("tbody tr").evaluateAll((all) => all.map((tr) => [...tr.cells].slice(1, 5).map((td) => td.innerText.trim()).join("; ")));
+  const expected = ["admin; resume; b-1; the stock is counted by an operation", "admin; pause; b-1; stock-taking in Berlin by an operation"];
+  await until(shown, (found) => JSON.stringify(found) === JSON.stringify(expected), "the audit page of b-1");
   await page.getByRole("link", { name: "Operations" }).first().click();
   const listed = page.locator("tbody tr");
   await listed.nth(1).waitFor();
