@@ -107,8 +107,12 @@ test("a session that is revoked while a page is open: it says so, shows nothing 
   const page = await open(t, "/tasks?state=error&workflow=pay", { who: "reader" });
   await page.getByRole("row").filter({ hasText: "t-3" }).waitFor();
   await live(page);
-  const { sessions } = await server.call("GET", "/v1/sessions");
-  for (const s of sessions.filter((x) => x.token === "reader")) await server.call("DELETE", `/v1/sessions/${s.id}`);
+  const access = await open(t, "/access");
+  const theirs = access.locator(".panel").filter({ hasText: "Signed in" }).getByRole("row").filter({ hasText: "reader" });
+  await theirs.getByRole("button", { name: "End…" }).click();
+  await access.getByRole("dialog").getByRole("button", { name: "End it" }).click();
+  await theirs.waitFor({ state: "detached" });
+  assert.deepEqual((await server.call("GET", "/v1/sessions")).sessions.filter((s) => s.token === "reader"), []);
   await ended(page, "reader");
   assert.equal(await page.getByText("t-3").count(), 0, "nothing of the list is left");
   await signInAgain(page, people.reader.token);

@@ -1,9 +1,10 @@
-// The pages of workflows, schedules, approvals, messages, refused submissions, access and agents in a real browser: what
-// people see, and what the store says came of their clicks.
+// The pages of workflows, schedules, approvals, messages, refused submissions, access, agents, alerts and the overview, long
+// lists, and a server without tokens, in a real browser: what people see, and what the store says came of their clicks.
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
-import { axeFindsNothing, heading, openPage, PHONE, settled, startBrowser, until } from "./kit.mjs";
+import { axeFindsNothing, heading, openPage, PHONE, settled, sql, startBrowser, until } from "./kit.mjs";
 import { startPlaces } from "./places_world.mjs";
+import { startServer } from "./world.mjs";
 
 const { INTACT, WORK } = process.env;
 const PAGES = {
@@ -324,4 +325,180 @@ test("what a role may not do is not offered here", async (t) => {
   await heading(page, "Agents");
   await settled(page);
   assert.equal(await page.getByRole("button", { name: "Actions" }).count(), 0);
+});
+
+// ---- verbs beside those for tasks: the store and its audit are the judges ----
+
+const rows = (statement) => sql(`${WORK}/data`, statement);
+// The reason of a verb that is not for a task also names what it was done to.
+const audited = (reason) => rows(`SELECT actor, verb FROM audit_view WHERE reason LIKE '%${reason}%'`).map((r) => `${r.actor} ${r.verb}`);
+const why = (page) => page.locator(".why");
+
+test("an alert is acknowledged, with a reason", async (t) => {
+  const alert = await until(async () => (await get("/v1/alerts?state=open&limit=200")).alerts.find((a) => a.condition === "task_error") ?? null, (a) => a !== null, "an alert");
+  const page = await open(t, `/alerts?alert=${alert.id}`);
+  await page.locator(".alert-card.at").getByRole("button", { name: "Acknowledge…" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Reason").fill("the bank knows");
+  await dialog.getByRole("button", { name: "Acknowledge", exact: true }).click();
+  await page.locator(".alert-card.at").getByText("Acknowledged by admin: the bank knows").waitFor();
+  const { state, acknowledged_by, acknowledged_why } = (await get("/v1/alerts?state=acknowledged&limit=200")).alerts.find((a) => a.id === alert.id);
+  assert.deepEqual([state, acknowledged_by, acknowledged_why], ["acknowledged", "admin", "the bank knows"]);
+  assert.deepEqual(audited("the bank knows"), ["admin alert.acknowledge"]);
+});
+
+test("a signal is sent to the task that waits for it, by the button of its `why`", async (t) => {
+  await server.call("PUT", "/v1/workflows/asks", { intact: 1, workflow: "asks", steps: [{ name: "paid", signal: { name: "payment" }, complete_by: "2d" }] });
+  await server.call("POST", "/v1/tasks", { workflow: "asks", id: "asks-1" });
+  const page = await open(t, "/tasks/asks-1");
+  await why(page).getByRole("button", { name: "Send signal payment…" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Its value (JSON)").fill('{"amount": 3}');
+  assert.equal(await dialog.locator(".command-line code").innerText(), `intact signal asks-1 payment --data '{"amount":3}'`);
+  await dialog.getByRole("button", { name: "Send", exact: true }).click();
+  const [{ output }] = await until(() => rows("SELECT s.output FROM task_step s JOIN task_view t ON t.id = s.task WHERE t.id = 'asks-1' AND t.state = 'processed'"), (found) => found.length === 1, "asks-1");
+  assert.deepEqual(JSON.parse(output), { name: "payment", data: { amount: 3 } });
+});
+
+test("a breaker is closed by the button of the `why` of a task that waits for it", async (t) => {
+  await server.call("POST", "/v1/agents/archive/breaker", { state: "open", reason: "the archive moves" });
+  await server.call("PUT", "/v1/workflows/keep", { intact: 1, workflow: "keep", steps: [{ name: "keep", agent: "archive", action: "keep", undo: "none" }] });
+  await server.call("POST", "/v1/tasks", { workflow: "keep", id: "keep-1" });
+  const overview = await open(t, "/");
+  await overview.locator(".concerns").getByText("Agent archive has an open breaker, opened by hand").waitFor();
+  const page = await open(t, "/tasks/keep-1");
+  await why(page).getByRole("button", { name: "Close the breaker of archive…" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Reason").fill("the archive has moved");
+  await dialog.getByRole("button", { name: "Close", exact: true }).last().click();
+  await until(() => rows("SELECT state FROM task_view WHERE id = 'keep-1'")[0].state, (state) => state === "processed", "keep-1");
+  assert.equal((await get("/v1/agents/archive")).breaker.state, "closed");
+  assert.deepEqual(audited("the archive has moved"), ["admin agent.close"]);
+  await overview.locator(".concerns").getByText("Agent archive has an open breaker").waitFor({ state: "detached" });
+});
+
+test("past moments of a schedule get their tasks by a backfill", async (t) => {
+  const runs = () => rows("SELECT id FROM task_view WHERE id LIKE 'nightly@2%'").length;
+  const before_ = runs();
+  const day = (ago) => new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10);
+  const page = await open(t, "/schedules/nightly");
+  await page.getByRole("button", { name: "More", exact: true }).click();
+  await page.getByRole("menuitem", { name: /Backfill/ }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Reason").fill("two nights are missing");
+  await dialog.getByRole("button", { name: "Backfill", exact: true }).click();
+  await dialog.getByText("Give both times.").waitFor();
+  await dialog.getByLabel("From").fill(`${day(4)}T00:00`);
+  await dialog.getByLabel("To").fill(`${day(2)}T00:00`);
+  await dialog.getByRole("button", { name: "Backfill", exact: true }).click();
+  await dialog.waitFor({ state: "detached" });
+  await until(runs, (n) => n === before_ + 2, "the runs of nightly");
+  assert.deepEqual(audited("two nights are missing"), ["admin schedule.backfill"]);
+});
+
+test("a new schedule is stored, then a version of it", async (t) => {
+  const page = await open(t, "/schedules/new/edit", { expected: [/status of 4(00|04|22)/] });
+  const write = async (text) => {
+    await page.locator(".cm-line").first().click();
+    await page.keyboard.press("Control+a");
+    await page.locator(".cm-content").evaluate((e, pasted) => {
+      const clipboardData = new DataTransfer();
+      clipboardData.setData("text/plain", pasted);
+      e.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true }));
+    }, text);
+    await page.getByRole("button", { name: "Store…" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Store", exact: true }).click();
+    await heading(page, "yearly");
+  };
+  await write('intact: 1\nschedule: yearly\nworkflow: fax\nat: ["2031-01-01T00:00:00Z"]\n');
+  const first = await get("/v1/schedules/yearly");
+  assert.deepEqual([first.version, first.workflow, first.author], [1, "fax", "admin"]);
+  await page.getByRole("link", { name: "Edit" }).click();
+  await heading(page, "Edit yearly");
+  await write('intact: 1\nschedule: yearly\nworkflow: fax\nat: ["2032-01-01T00:00:00Z"]\n');
+  const second = await until(() => get("/v1/schedules/yearly"), (s) => s.version === 2, "yearly");
+  assert.match(second.text, /2032-01-01/);
+});
+
+test("messages of a target are tried again at once", async (t) => {
+  const { messages } = await get("/v1/outbox?state=waiting");
+  const [{ target }] = messages;
+  const page = await open(t, "/messages");
+  await page.getByRole("row").filter({ hasText: target }).getByRole("button", { name: "Retry now…" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Reason").fill("the receiver is mended");
+  const answer = page.waitForResponse((r) => r.url().endsWith("/v1/outbox/retry"));
+  await dialog.getByRole("button", { name: "Retry", exact: true }).click();
+  assert.ok((await (await answer).json()).messages > 0);
+  await dialog.waitFor({ state: "detached" });
+  assert.deepEqual(audited("the receiver is mended"), ["admin outbox.retry"]);
+});
+
+test("the settings of an agent are reset", async (t) => {
+  const { settings } = await get("/v1/agents/carrier");
+  await server.call("PUT", "/v1/agents/carrier", { ...settings, limits: { ...settings.limits, concurrency: 70 } });
+  const page = await open(t, "/agents?agent=carrier");
+  const card = page.getByRole("listitem").filter({ has: page.getByRole("heading", { name: "carrier", exact: true }) });
+  await card.getByText(/of 70 at a time/).waitFor();
+  await card.getByRole("button", { name: "Actions" }).click();
+  await page.getByRole("menuitem", { name: /Reset the settings/ }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Reset", exact: true }).click();
+  await card.getByText(/of 70 at a time/).waitFor({ state: "detached" });
+  assert.deepEqual((await get("/v1/agents/carrier")).settings, settings);
+  assert.equal(rows("SELECT count(*) AS n FROM audit_view WHERE verb = 'agent.reset'")[0].n, 1);
+});
+
+test("the overview has the numbers of the server, charts have names, and the node that leads says so", async (t) => {
+  const page = await open(t, "/");
+  const tiles = () => page.locator(".tile").evaluateAll((all) => Object.fromEntries(all.map((e) => [e.querySelector(".tile-label").innerText.trim(), Number(e.querySelector(".tile-number").innerText.replaceAll(/\D/g, ""))])));
+  const told = async () => {
+    const { stored, counters } = await get("/v1/stats");
+    return { "in error": stored.error, pending: stored.pending, processing: stored.processing, compensating: stored.compensating, processed: counters.processed, compensated: counters.compensated };
+  };
+  await page.locator(".tile").first().waitFor();
+  await until(async () => [await told(), await tiles(), await told()], ([a, b, c]) => JSON.stringify(a) === JSON.stringify(b) || JSON.stringify(b) === JSON.stringify(c), "the tiles");
+  assert.ok((await told())["in error"] > 0);
+  await page.getByRole("img", { name: /^Tasks a minute in the last hour\. / }).waitFor();
+  await page.getByRole("img", { name: /^Time from submission to end in the last hour\. / }).waitFor();
+  const { nodes } = await get("/v1/nodes");
+  const leader = nodes.find((n) => n.leads).node;
+  await page.locator(".panel").filter({ hasText: "All nodes" }).locator(".row").filter({ hasText: leader }).getByText("leads", { exact: true }).waitFor();
+  await page.goto(`${server.url}/nodes`);
+  await page.getByRole("row").filter({ hasText: leader }).getByText("leads", { exact: true }).waitFor();
+});
+
+test("thousands of tasks are listed to the last one, and only rows in view are drawn", async (t) => {
+  const lines = Array.from({ length: 2000 }, (_, n) => JSON.stringify({ workflow: "asks", id: `row-${n}`, tags: { set: "rows" }, paused: true })).join("\n");
+  await server.call("POST", "/v1/tasks", lines, "application/x-ndjson");
+  const page = await open(t, "/tasks?tag.set=rows");
+  const drawn = page.locator(".task-rows .task-row");
+  await drawn.first().waitFor();
+  const oldest = page.getByRole("link", { name: "row-0", exact: true });
+  await until(async () => {
+    await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight));
+    assert.ok(await drawn.count() < 100, "few rows are drawn");
+    return oldest.isVisible();
+  }, (seen) => seen, "the oldest task");
+  assert.equal(await page.getByRole("table", { name: "Tasks" }).getAttribute("aria-rowcount"), "2000");
+});
+
+test("a server that was started with --open lets everybody in, says so, and audits", async (t) => {
+  const free = await startServer(INTACT, `${WORK}/open`, { args: ["--open"], token: "none" });
+  t.after(free.stop);
+  const send = (method, path, body) => fetch(free.url + path, { method, headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) }).then((a) => assert.ok(a.ok, `${path}: ${a.status}`));
+  await send("PUT", "/v1/workflows/asks", { intact: 1, workflow: "asks", steps: [{ name: "paid", signal: { name: "payment" }, complete_by: "2d" }] });
+  await send("POST", "/v1/tasks", { workflow: "asks", id: "free-1" });
+  const page = await openPage(t, browser, free, people, "/", { isSignedIn: false, expected: [...MISSING, /net::ERR/] }); // its server stops first
+  await heading(page, "Overview");
+  assert.equal(await page.getByText("Sign out").count(), 0);
+  await page.goto(`${free.url}/access`);
+  await page.getByText("This server was started with --open: nobody signs in, and everybody may do everything.").waitFor();
+  await page.goto(`${free.url}/tasks/free-1`);
+  await page.locator(".page-actions").getByRole("button", { name: "Actions" }).click();
+  await page.getByRole("menuitem", { name: /^Pause/ }).click();
+  await page.getByRole("dialog").getByLabel("Reason").fill("anybody may");
+  await page.getByRole("dialog").getByRole("button", { name: "Pause", exact: true }).click();
+  await page.locator(".page-head .state").getByText("paused").waitFor();
+  const found = sql(`${WORK}/open/data`, "SELECT a.verb, a.reason, t.paused_at IS NOT NULL AS paused FROM audit_view a JOIN task_view t ON t.id = a.task WHERE a.task = 'free-1'");
+  assert.deepEqual(found, [{ verb: "pause", reason: "anybody may", paused: 1 }]);
 });
