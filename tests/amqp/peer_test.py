@@ -99,6 +99,13 @@ class Conditions(unittest.TestCase):
         dead = eventually("it is dead", lambda: self.dead(server))
         self.assertIn("message size 4000", dead[0]["error"])
 
+    def test_words_that_are_cut_are_text(self):
+        """The cut is within a character, and the list of messages has to be UTF-8."""
+        peer = self.peer(["message size " + "\u20ac" * 100] * 2)
+        server = self.server(peer)
+        dead = eventually("it is dead", lambda: self.dead(server))
+        self.assertIn("message size \u20ac", dead[0]["error"])
+
     def test_more_queues_than_the_broker_has_channels(self):
         """One session too many, and Proton would say nothing more at all, to any queue."""
         peer = self.peer([], channel_max=3)
