@@ -57,6 +57,17 @@ static bool skip(struct scan *s, size_t size)
     return true;
 }
 
+/* The lower halves that exist of each upper half, a bit each. Proton stops at any other code, and
+ * keeps what it has read: the rest of the message would be missing. */
+static bool is_known(unsigned char code)
+{
+    static const uint16_t lower[16] = {
+        [0x4] = 0x3f, [0x5] = 0x7f, [0x6] = 0x03, [0x7] = 0x1f, [0x8] = 0x1f, [0x9] = 0x110,
+        [0xa] = 0x0b, [0xb] = 0x0b, [0xc] = 0x03, [0xd] = 0x03, [0xe] = 0x01, [0xf] = 0x01};
+
+    return lower[code >> 4] >> (code & 15) & 1;
+}
+
 /* The upper half of a code says how the value is laid out. */
 static bool is_compound(unsigned char code)
 {
@@ -69,6 +80,8 @@ static bool skip_scalar(struct scan *s, unsigned char code)
     unsigned kind = code >> 4;
     uint32_t size = 0;
 
+    if (!is_known(code))
+        return false;
     if (kind >= 4 && kind <= 9)
         return skip(s, widths[kind]);
     if (kind == 0xa || kind == 0xb)
@@ -76,15 +89,19 @@ static bool skip_scalar(struct scan *s, unsigned char code)
     return false;
 }
 
-/* The elements of an array share their constructor. As in Proton, its descriptors are scalars. */
-static bool read_element_code(struct scan *s, unsigned char *ret)
+/* The elements of an array share their constructor. As in Proton, its descriptors are scalars. Each
+ * counts as a part, because Proton keeps it as one. */
+static enum amqp_shape read_element_code(struct scan *s, unsigned char *ret)
 {
     unsigned char code = 0;
     bool ok = read_code(s, ret);
 
-    while (ok && *ret == DESCRIBED)
+    while (ok && *ret == DESCRIBED) {
+        if (++s->parts > AMQP_PARTS_MAX)
+            return AMQP_SHAPE_LARGE;
         ok = read_code(s, &code) && skip_scalar(s, code) && read_code(s, ret);
-    return ok;
+    }
+    return ok && is_known(*ret) ? AMQP_SHAPE_SOUND : AMQP_SHAPE_BROKEN;
 }
 
 static enum amqp_shape open_level(struct scan *s, struct level l)
@@ -101,12 +118,15 @@ static enum amqp_shape open_compound(struct scan *s, unsigned char code)
     struct level l = {.has_end = true, .is_array = code >= 0xe0};
     uint32_t size = 0;
 
+    if (!is_known(code))
+        return AMQP_SHAPE_BROKEN;
     if (!read_number(s, width, &size) || size > s->text.len - s->at)
         return AMQP_SHAPE_BROKEN;
     l.end = s->at + size;
-    if (!read_number(s, width, &l.left) || (l.is_array && !read_element_code(s, &l.code)))
+    if (!read_number(s, width, &l.left))
         return AMQP_SHAPE_BROKEN;
-    return open_level(s, l);
+    enum amqp_shape shape = l.is_array ? read_element_code(s, &l.code) : AMQP_SHAPE_SOUND;
+    return shape == AMQP_SHAPE_SOUND ? open_level(s, l) : shape;
 }
 
 /* Reads a scalar, or the head of a value that has others in it. */

@@ -31,6 +31,8 @@ enum {
     STEADY_MS = 10000,    /* one that breaks sooner is reconnected ever later ... */
     SHORT_MOST_MS = 2000, /* ... up to this: a single message may be the cause */
     FRAME_MAX = 16384,    /* bytes; without a limit Proton takes frames and messages of any size */
+    STALLED_MS = 10000,   /* a sender without credit goes after that, if others have no channel */
+    CHANNEL_LOOK_MS = 1000,
 };
 
 enum phase { WAITS, RESOLVES, CONNECTS, TALKS };
@@ -53,10 +55,11 @@ struct broker {
     struct resolver *resolver;
     struct addrinfo *addresses, *next_address;
     pn_connection_driver_t driver;
-    bool has_driver, is_open, is_told;
+    bool has_driver, is_open, is_crowded;
     pn_ssl_domain_t *tls;
     struct link ways;
     size_t sender_count;
+    size_t session_count; /* of ours that have a channel, those included that are being closed */
     struct prng prng;
     char why[300]; /* the reason why the connection broke */
 };
@@ -93,7 +96,8 @@ static void close_connection(struct broker *b)
     }
     if (b->has_driver)
         pn_connection_driver_destroy(&b->driver);
-    b->has_driver = b->is_open = false;
+    b->has_driver = b->is_open = b->is_crowded = false;
+    b->session_count = 0;
     if (b->tls)
         pn_ssl_domain_free(b->tls);
     b->tls = NULL;
@@ -320,25 +324,116 @@ static void look_at_socket(struct broker *b)
     try_address(b);
 }
 
-/* ---- links ---- */
+/* ---- channels ---- */
 
-static void attach_ways(struct broker *b)
+/* Each session takes a channel, and brokers announce how many they allow (RabbitMQ 4: 64). Proton
+ * would send nothing at all any more if there was one session too many. */
+static size_t channels_most(const struct broker *b)
 {
-    int64_t now = clock_boot_ms();
+    return (size_t)pn_transport_get_channel_max(b->driver.transport) + 1;
+}
+
+/* How many senders may be attached: each receiver has its channel, even before it is attached. */
+static size_t channels_for_senders(struct broker *b)
+{
+    size_t most = channels_most(b);
+    size_t taken = b->session_count;
 
     LIST_FOREACH (at, after, &b->ways) {
-        struct way *l = CONTAINER_OF(at, struct way, link);
-        bool is_wanted = l->is_receiver ? !l->is_stopped : !list_empty(&l->waiting);
-        if (!l->pn && is_wanted && l->retry_at <= now)
-            way_attach(l, b->driver.connection, b->config);
-        way_pump(l);
-        way_read(l);
+        const struct way *l = CONTAINER_OF(at, struct way, link);
+        taken += l->is_receiver && !l->pn;
     }
+    return most > taken ? most - taken : 0;
 }
 
 static bool is_idle(const struct way *l)
 {
     return !l->is_receiver && list_empty(&l->waiting) && list_empty(&l->under_way);
+}
+
+/* The broker takes none of its messages now. */
+static bool is_stalled(const struct way *l)
+{
+    return !l->is_receiver && l->is_open && list_empty(&l->under_way) && pn_link_credit(l->pn) <= 0
+           && clock_boot_ms() - l->attached_at >= STALLED_MS;
+}
+
+/* NULL, or a sender whose channel another one may have: the one that has been idle for longest, or
+ * else the one that has been stalled for longest. */
+static struct way *dispensable(struct broker *b)
+{
+    struct way *idle = NULL, *stalled = NULL;
+
+    LIST_FOREACH (at, after, &b->ways) {
+        struct way *l = CONTAINER_OF(at, struct way, link);
+        if (!l->pn)
+            continue;
+        if (is_idle(l) && (!idle || l->used_at < idle->used_at))
+            idle = l;
+        else if (is_stalled(l) && (!stalled || l->attached_at < stalled->attached_at))
+            stalled = l;
+    }
+    return idle ? idle : stalled;
+}
+
+static size_t attached_count(struct broker *b)
+{
+    size_t count = 0;
+
+    LIST_FOREACH (at, after, &b->ways) {
+        count += CONTAINER_OF(at, struct way, link)->pn != NULL;
+    }
+    return count;
+}
+
+/* For so many that have no channel. They get theirs when the broker has confirmed the ends of other
+ * sessions, so those that are being closed count. */
+static void make_room(struct broker *b, size_t in_line)
+{
+    size_t closing = b->session_count - attached_count(b);
+
+    if (!b->is_crowded)
+        log_line(LOG_WARN, "event=amqp_crowded broker=%.*s channels=%zu",
+                 SLICE_ARG(b->config->name), channels_most(b));
+    b->is_crowded = true;
+    for (; closing < in_line; closing++) {
+        struct way *l = dispensable(b);
+        if (!l)
+            return;
+        way_detach(l);
+        link_remove(&l->link); /* behind the others, if it has messages */
+        list_push(&b->ways, &l->link);
+    }
+}
+
+/* ---- links ---- */
+
+static bool is_wanted(const struct way *l)
+{
+    return l->is_receiver ? !l->is_stopped : !list_empty(&l->waiting);
+}
+
+static void attach_ways(struct broker *b)
+{
+    int64_t now = clock_boot_ms();
+    size_t for_senders = channels_for_senders(b);
+    size_t in_line = 0;
+
+    LIST_FOREACH (at, after, &b->ways) {
+        struct way *l = CONTAINER_OF(at, struct way, link);
+        bool is_due = !l->pn && is_wanted(l) && l->retry_at <= now;
+        bool has_room = l->is_receiver ? b->session_count < channels_most(b) : for_senders > 0;
+        if (is_due && has_room) {
+            way_attach(l, b->driver.connection, b->config);
+            b->session_count++;
+            for_senders -= !l->is_receiver;
+        }
+        in_line += is_due && !has_room;
+        way_pump(l);
+        way_read(l);
+    }
+    if (in_line > 0)
+        make_room(b, in_line);
 }
 
 /* There is a reply queue for each waiting submitter, so idle senders are closed. */
@@ -469,6 +564,10 @@ static void on_event(struct broker *b, pn_event_t *e)
         if (l)
             fail_way(b, l, pn_session_remote_condition(pn_event_session(e)));
         break;
+    case PN_SESSION_FINAL: /* both ends have ended it. The broker's own ones we never opened */
+        if (pn_session_state(pn_event_session(e)) & PN_LOCAL_CLOSED)
+            b->session_count--;
+        break;
     case PN_LINK_REMOTE_OPEN:
         if (l)
             on_link_open(l);
@@ -586,12 +685,12 @@ bool broker_poll(struct broker *b, struct pollfd *ret)
 static int64_t ways_wake_at(struct broker *b)
 {
     int64_t at = INT64_MAX;
+    int64_t soonest = b->is_crowded ? clock_boot_ms() + CHANNEL_LOOK_MS : 0;
 
     LIST_FOREACH (k, after, &b->ways) {
         const struct way *l = CONTAINER_OF(k, struct way, link);
-        bool is_wanted = l->is_receiver ? !l->is_stopped : !list_empty(&l->waiting);
-        if (!l->pn && is_wanted)
-            at = min_i64(at, l->retry_at);
+        if (!l->pn && is_wanted(l))
+            at = min_i64(at, max_i64(l->retry_at, soonest));
     }
     return at;
 }

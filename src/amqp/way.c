@@ -87,6 +87,7 @@ void way_attach(struct way *l, pn_connection_t *c, const struct broker_config *c
     pn_link_set_context(l->pn, l);
     pn_session_set_context(session, l);
     pn_link_open(l->pn);
+    l->attached_at = clock_boot_ms();
     if (l->is_receiver)
         pn_link_flow(l->pn, (int)l->credit);
     l->is_open = false;

@@ -18,7 +18,7 @@ struct way {
     bool is_receiver, is_open, is_stopped;
     uint32_t failures, attached; /* attached: how often */
     int64_t retry_at;            /* when it is attached again */
-    int64_t used_at;
+    int64_t used_at, attached_at;
     char why[160]; /* the reason of its last failure */
     /* Senders: */
     struct link waiting, under_way; /* of struct sending */

@@ -12,6 +12,7 @@
 #include "background/helper.h"
 #include "base/buf.h"
 #include "base/list.h"
+#include "net/received_answer.h"
 #include "outbox/channel.h"
 #include "json/json.h"
 
@@ -71,9 +72,11 @@ static size_t batch_max(struct channel *c, struct slice target)
 
 /* ---- ends ---- */
 
+/* `story` may quote the broker: any bytes, cut anywhere. It becomes JSON. */
 static void end_one(struct batch *b, size_t i, enum delivery_end end, struct slice story)
 {
     struct delivery *d = b->list[i];
+    CLEANUP(buf_fini) struct buf words = {0};
 
     if (b->is_ended[i])
         return;
@@ -81,8 +84,9 @@ static void end_one(struct batch *b, size_t i, enum delivery_end end, struct sli
     b->open--;
     d->end = end;
     d->retry_after_ms = 0;
+    answer_quote(&words, story, sizeof d->story - 1);
     (void)snprintf(d->story, sizeof d->story, "%.*s",
-                   SLICE_ARG(slice_cut(story, sizeof d->story - 1)));
+                   SLICE_ARG(slice_cut(buf_view(&words), sizeof d->story - 1)));
 }
 
 /* Messages of a subject keep their order: those after one that failed are sent again, after it. The
@@ -239,7 +243,7 @@ static void on_packet(void *arg, struct slice packet)
 
     if (slice_is(packet, "c"))
         on_back(a);
-    if (packet.len < 2 || !strchr("arwx", packet.ptr[0]))
+    if (packet.len < 2 || !packet.ptr[0] || !strchr("arwx", packet.ptr[0]))
         return;
     for (; at < packet.len && packet.ptr[at] >= '0' && packet.ptr[at] <= '9'; at++)
         number = number * 10 + (uint64_t)(packet.ptr[at] - '0');

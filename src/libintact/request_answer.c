@@ -160,6 +160,11 @@ void request_answer_members(struct intact_request *r, const struct json *object)
             json_raw(b, j->raw);
         }
     json_close(b, '}');
+    if (b->overflow || b->len > RESULT_MAX) /* cut, it would invalidate the call with all others */
+        write_error(r, &(struct trouble){.code = "output_too_long",
+                                         .message = "the agent's result is too long as JSON",
+                                         .flags =
+                                             INTACT_EFFECT_UNKNOWN}); /* it may have taken effect */
     settle(r);
 }
 

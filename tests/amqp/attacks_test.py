@@ -124,7 +124,25 @@ class Messages(unittest.TestCase):
         eventually("few of them are kept", lambda: held() <= 200)
         self.assertGreaterEqual(server.read_log().count("event=amqp_reply_rejected"), 700)
 
+    def test_a_reply_that_grows_as_json_costs_no_other_result(self):
+        """Short enough as AMQP, but each of its characters takes six bytes of JSON."""
+        server = self.server()
+        server.submit("order", "o-1", {})
+        message = self.request()
+        self.client.send(message.reply_to.removeprefix("/queue/"), {"output": "\x01" * 180000}, correlation_id=message.correlation_id)
+        eventually("it has an end", lambda: "output_too_long" in json.dumps(server.task("o-1")))
+
     # ---- submissions and signals
+
+    def test_a_signal_for_a_long_name_holds_up_no_others(self):
+        """No call can be made of it, and two of them would be more than is held at a time."""
+        server = self.server()
+        for i in range(3):
+            self.submit({"signal": "x", "id": f"k-{i}", "task": "a" * (9 << 18)}, id=f"k-{i}")
+        self.submit({"signal": "x" * 1025, "id": "k-3", "task": "t"}, id="k-3")
+        self.submit({"id": "o-1"})
+        eventually("it is there", lambda: self.exists(server, "o-1"))
+        eventually("they are set aside", lambda: set(self.refused(server)) == {f"k-{i}" for i in range(4)})
 
     def test_tags_that_are_none_are_refused(self):
         """With a correlation id, too, which would be one of them."""

@@ -25,11 +25,16 @@ WORKFLOW = {"intact": 1, "workflow": "order", "steps": [
 class Peer(MessagingHandler):
     """Takes messages for any queue. The first ones that come cost their sessions, each with that description."""
 
-    def __init__(self, descriptions):
+    def __init__(self, descriptions, channel_max=None):
         super().__init__(auto_accept=False)
+        self.channel_max = channel_max
         self.port, self.descriptions, self.ended, self.events = free_port(), descriptions, 0, []
         self.container = Container(self)
         threading.Thread(target=self.container.run, daemon=True).start()
+
+    def on_connection_bound(self, event):
+        if self.channel_max is not None:
+            event.transport.channel_max = self.channel_max
 
     def on_start(self, event):
         self.acceptor = event.container.listen(f"127.0.0.1:{self.port}")
@@ -60,15 +65,15 @@ class Conditions(unittest.TestCase):
         server.flags += ["--config", f"{server.folder}/intact.json"]
         with open(f"{server.folder}/intact.json", "w") as f:
             json.dump({"intact_server": 1, "amqp": {"brokers": [{"name": "main", "url": f"amqp://127.0.0.1:{peer.port}"}],
-                                                    "messages": {"allow": ["reply"]}}}, f)
+                                                    "messages": {"allow": ["reply", "reply.*"]}}}, f)
         self.addCleanup(server.close)
         server.start()
         server.put(WORKFLOW)
         server.submit("order", "o-1", {}, reply_to="amqp:reply")
         return server
 
-    def peer(self, descriptions):
-        peer = Peer(descriptions)
+    def peer(self, descriptions, channel_max=None):
+        peer = Peer(descriptions, channel_max)
         self.addCleanup(peer.close)
         return peer
 
@@ -93,6 +98,23 @@ class Conditions(unittest.TestCase):
         server = self.server(peer)
         dead = eventually("it is dead", lambda: self.dead(server))
         self.assertIn("message size 4000", dead[0]["error"])
+
+    def test_words_that_are_cut_are_text(self):
+        """The cut is within a character, and the list of messages has to be UTF-8."""
+        peer = self.peer(["message size " + "\u20ac" * 100] * 2)
+        server = self.server(peer)
+        dead = eventually("it is dead", lambda: self.dead(server))
+        self.assertIn("message size \u20ac", dead[0]["error"])
+
+    def test_more_queues_than_the_broker_has_channels(self):
+        """One session too many, and Proton would say nothing more at all, to any queue."""
+        peer = self.peer([], channel_max=3)
+        server = self.server(peer)
+        for i in range(12):
+            server.submit("order", f"r-{i}", {}, reply_to=f"amqp:reply.{i}")
+        eventually("all are told", lambda: len({e["subject"] for e in list(peer.events)}) == 13)
+        self.assertEqual(server.read_log().count("event=amqp_lost"), 0)
+        self.assertIn("event=amqp_crowded broker=main channels=4", server.read_log())
 
 
 if __name__ == "__main__":
