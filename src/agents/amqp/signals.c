@@ -11,7 +11,7 @@ enum {
     UNKNOWN_HOLD_MS = 5000, /* before it is released: until then the task may come */
     UNKNOWN_KEPT_MAX = 10000,
     KEY_MAX = 128,
-    WORD_MAX = 1024, /* bytes of a task or name: libcurl sends no longer URL, and it would wait */
+    WORD_MAX = 256, /* bytes of a task or name, which have 128 at most; longer URLs fail */
 };
 
 /* A signal whose task did not exist. It outlives its message, which comes again. */
@@ -60,7 +60,7 @@ const char *signal_read(struct offer *o, const struct json *said, const struct a
     if (!task.ptr || task.len == 0)
         return "nothing says which task the signal is for: set task, in the body or as a property";
     if (name.len > WORD_MAX || task.len > WORD_MAX)
-        return "the name of the signal or its task is longer than 1 KiB";
+        return "the name of the signal or its task is longer than 256 bytes";
     if (!key_ok(id))
         return "nothing says an id of 1 to 128 printable characters, so that a signal that comes "
                "twice would be two signals: set id in the body, or message-id";
