@@ -190,11 +190,13 @@ static void sizes_hold(void **state)
         buf_str(&b, cases[i].end);
         expect_answer(buf_view(&b), cases[i].status, cases[i].type);
     }
-    post(&node, &r, "/v1/agents/a/work", "{\"instance\": \"i\", \"results\": [[[]]]}");
+    post(&node, &r, "/v1/workflows", "{\"a\": [[[]]]}");
     expect_problem(&r, 400, "not-json");
     CHECK(strstr(text_at(&r, "detail"), "deep"), "%.*s", SLICE_ARG(r.body));
-    post(&node, &r, "/v1/agents/a/work", "{\"instance\": \"i\", \"results\": [[]]}");
-    EXPECT(&r, 200);
+    post(&node, &r, "/v1/agents/a/work", "{\"instance\": \"i\", \"results\": [[[]], [1]]}");
+    EXPECT(&r, 200); /* an entry that is too deep fails alone */
+    CHECK(strstr(text_at(&r, "outcomes.0.problem"), "nested deeper"), "%.*s", SLICE_ARG(r.body));
+    CHECK(!strstr(text_at(&r, "outcomes.1.problem"), "nested deeper"), "%.*s", SLICE_ARG(r.body));
     buf_str(&big, "{\"instance\": \"i\", \"x\": \"");
     while (big.len < 2047)
         buf_byte(&big, 'x');
