@@ -8,11 +8,13 @@
 
 #include "base/clock.h"
 #include "base/when.h"
+#include "config/secret_hide.h"
 
 enum {
     BODY_MAX = 1 << 20, /* bytes of a batch; a larger event is sent alone */
     AFTER_MAX_MS = 3600 * 1000,
     STORY_BODY_MAX = 60,
+    OWN_LINES = 5, /* of make_lines, before those of the configuration */
 };
 
 struct post *post_new(struct delivery **list, size_t count, delivery_done_fn *done, void *arg)
@@ -215,6 +217,26 @@ static void end_one(struct post *p, enum delivery_end how, int64_t after_ms, con
     p->left_count = kept;
 }
 
+/* A receiver may repeat what it was sent. Of "Bearer KEY" it may repeat the key alone. What was
+ * sent decides: the secrets may have been read again since then. */
+static void hide_headers(struct transfer *t)
+{
+    const struct curl_slist *line = t->lines;
+
+    for (int i = 0; i < OWN_LINES && line; i++)
+        line = line->next;
+    for (; line; line = line->next) {
+        struct slice value = slice_of(strchr(line->data, ':') + 2);
+        const char *blank = memchr(value.ptr, ' ', value.len);
+        secret_hide(&t->head, value);
+        secret_hide(&t->body, value);
+        if (!blank)
+            continue;
+        secret_hide(&t->head, slice_of(blank + 1));
+        secret_hide(&t->body, slice_of(blank + 1));
+    }
+}
+
 static void describe_answer(const struct http_answer *a, struct buf *story)
 {
     struct slice where = answer_header(a, "location");
@@ -267,15 +289,17 @@ bool post_conclude(struct post *p, struct transfer *t, CURLcode code)
     if (o.code && t->is_body_too_large && !t->is_head_too_large) {
         /* The rest of the body is not needed. */
         buf_clear(&story);
-        o.answer = (struct http_answer){0};
         (void)curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &o.answer.status); /* or 0 */
-        answer_read_head(&o.answer, buf_view(&t->head), &arena);
-        o.answer.body = buf_view(&t->body);
         o.code = NULL;
     }
-    if (o.code)
+    if (o.code) {
         end_first(p, p->left_count, o.was_sent ? DELIVERY_RETRY : DELIVERY_AWAY, 0, story.ptr);
-    else
+    } else {
+        hide_headers(t);
+        o.answer.headers = NULL;
+        answer_read_head(&o.answer, buf_view(&t->head), &arena);
+        o.answer.body = buf_view(&t->body);
         take_answer(p, &o.answer, &story);
+    }
     return p->left_count == 0;
 }

@@ -190,7 +190,7 @@ static void sizes_hold(void **state)
         buf_str(&b, cases[i].end);
         expect_answer(buf_view(&b), cases[i].status, cases[i].type);
     }
-    post(&node, &r, "/v1/workflows", "{\"a\": [[[]]]}");
+    post(&node, &r, "/v1/tasks", "{\"workflow\": \"w\", \"input\": [[[]]]}");
     expect_problem(&r, 400, "not-json");
     CHECK(strstr(text_at(&r, "detail"), "deep"), "%.*s", SLICE_ARG(r.body));
     post(&node, &r, "/v1/agents/a/work", "{\"instance\": \"i\", \"results\": [[[]], [1]]}");

@@ -105,7 +105,23 @@ def no_poison(connection, request, number):
     return True
 
 
+def repeats(connection, request, number):
+    """What it was sent, as a receiver does whose errors are for its developers."""
+    secret = request["headers"]["authorization"]
+    key = secret.split(" ", 1)[1]
+    if "escaped" in request["target"]:
+        connection.sendall(answer(401, json.dumps({"bad": secret}).encode()))
+    elif "alone" in request["target"]:
+        connection.sendall(answer(401, f"no such key: {key}".encode(), type_="text/plain"))
+    else:
+        connection.sendall(answer(302, b"", [("Location", f"/sign-in?key={key}")]))
+    return True
+
+
 CASES = {
+    "repeats-escaped": repeats,
+    "repeats-alone": repeats,
+    "repeats-elsewhere": repeats,
     "good": says(GOOD),
     "text": says(answer(200, b"thank you", type_="text/plain")),
     "s202": says(answer(202, b"")),
@@ -328,6 +344,20 @@ class Hostile(unittest.TestCase):
         self.assertLess(abs(time.time() - int(headers["webhook-timestamp"])), kit.PATIENCE_S)
         self.assertEqual(headers["webhook-signature"].split(" "), [signature(request, KEYS[0]), signature(request, KEYS[1])])
         self.assertEqual(json.loads(request["body"])["subject"], "o-17")
+
+    def test_the_answer_is_told_without_what_the_headers_said(self):
+        path = f"{self.folder}/authorization"
+        for turn, key in enumerate(('s3cr"t/1', "another-one")):
+            with open(path, "w") as f:
+                f.write(f"Bearer {key}\n")
+            if turn == 0:
+                d = self.driver(target(self.service, headers={"Authorization": {"file": path}}))
+            else:
+                self.assertEqual(d.ask("reload")[1], "yes")
+            for case, told in (("escaped", '401: {"bad": "***"}'), ("alone", "401: no such key: ***"), ("elsewhere", "/sign-in?key=***")):
+                end, _, story = d.send(f"{self.url}/repeats-{case}", f"repeats-{case}-{turn}")
+                self.assertEqual(end, "retry")
+                self.assertTrue(story.endswith(told), story)
 
     def test_ids_get_nothing_into_a_header(self):
         d = self.driver(target(self.service))
