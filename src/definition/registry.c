@@ -23,12 +23,27 @@ void registry_fini(struct registry *r)
     map_fini(&r->names);
 }
 
+/* Where the version is in the list, or would be. */
+static size_t place_of(const struct versions *v, int64_t version)
+{
+    size_t low = 0;
+    size_t high = v->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (v->list[middle]->workflow.version < version)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 static struct definition *find(const struct versions *v, int64_t version)
 {
-    for (size_t i = v->count; i-- > 0;)
-        if (v->list[i]->workflow.version == version)
-            return v->list[i];
-    return NULL;
+    size_t at = place_of(v, version);
+
+    return at < v->count && v->list[at]->workflow.version == version ? v->list[at] : NULL;
 }
 
 /* False: that version is present. */
@@ -41,7 +56,8 @@ static bool add(struct registry *r, struct definition *d, int64_t version)
         ASSERT(v);
         map_put(&r->names, d->workflow.name, v); /* the key is borrowed from the first version */
     }
-    if (find(v, version))
+    size_t at = place_of(v, version);
+    if (at < v->count && v->list[at]->workflow.version == version)
         return false;
     if (v->count == v->cap) {
         v->cap = v->cap ? v->cap * 2 : 4;
@@ -49,10 +65,9 @@ static bool add(struct registry *r, struct definition *d, int64_t version)
         ASSERT(v->list);
     }
     d->workflow.version = version;
-    size_t at = v->count++;
-    for (; at > 0 && v->list[at - 1]->workflow.version > version; at--)
-        v->list[at] = v->list[at - 1];
+    memmove(v->list + at + 1, v->list + at, (v->count - at) * sizeof(struct definition *));
     v->list[at] = d;
+    v->count++;
     r->size += definition_size(d);
     return true;
 }
