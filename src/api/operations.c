@@ -33,6 +33,7 @@ struct operation_call {
     struct arena arena; /* it lies in it */
     struct operation_query query;
     struct operation_page page;
+    struct buf text;     /* the answer of a list */
     struct operation op; /* to be stored; what came of it */
     struct audit audit;
     enum operation_state wanted;
@@ -142,12 +143,33 @@ static enum err change(struct store *st, struct operation_call *c)
     return put(st, c);
 }
 
+/* On the store's thread, because rows may be large. */
+static void put_rows(struct operation_call *c)
+{
+    struct buf *b = &c->text;
+
+    buf_clear(b);
+    json_open(b, '{');
+    json_key(b, "operations");
+    json_open(b, '[');
+    for (size_t i = 0; i < c->page.count; i++) {
+        struct operation op;
+        if (operation_decode(&c->arena, &c->page.rows[i], &op, &c->error) == ERR_OK)
+            render_operation(b, &op);
+    }
+    json_close(b, ']');
+    page_next(b, c->page.more, c->page.more ? c->page.rows[c->page.count - 1].seq : 0);
+    json_close(b, '}');
+}
+
 static void call_run(struct store_job *j, struct store *st)
 {
     struct operation_call *c = CONTAINER_OF(j, struct operation_call, job);
 
     if (c->listing) {
         c->err = st->ops->operations->list(st, &c->query, &c->arena, &c->page, &c->error);
+        if (c->err == ERR_OK)
+            put_rows(c);
     } else if (c->changes) {
         c->err = ERR_CONFLICT; /* the node that executes it writes as well */
         for (int i = 0; i < CHANGES_MAX && c->err == ERR_CONFLICT; i++)
@@ -160,19 +182,6 @@ static void call_run(struct store_job *j, struct store *st)
 }
 
 /* ---- the answer ---- */
-
-static void put_rows(struct buf *b, struct operation_call *c)
-{
-    json_key(b, "operations");
-    json_open(b, '[');
-    for (size_t i = 0; i < c->page.count; i++) {
-        struct operation op;
-        if (operation_decode(&c->arena, &c->page.rows[i], &op, &c->error) == ERR_OK)
-            render_operation(b, &op);
-    }
-    json_close(b, ']');
-    page_next(b, c->page.more, c->page.more ? c->page.rows[c->page.count - 1].seq : 0);
-}
 
 static void answer(struct http_request *r, struct operation_call *c)
 {
@@ -192,13 +201,11 @@ static void answer(struct http_request *r, struct operation_call *c)
         return;
     }
     if (c->listing) {
-        json_open(&b, '{');
-        put_rows(&b, c);
-        json_close(&b, '}');
+        answer_json_taken(r, c->status, &c->text);
     } else {
         render_operation(&b, &c->op);
+        answer_json(r, c->status, &b, NULL);
     }
-    answer_json(r, c->status, &b, NULL);
 }
 
 static void log_change(const struct operation_call *c)
@@ -229,6 +236,7 @@ static void call_done(struct store_job *j)
     }
     sv->load.exchanges--;
     sv->load.reads_open--;
+    buf_fini(&c->text);
     a = c->arena;
     arena_fini(&a);
 }

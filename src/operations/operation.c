@@ -171,27 +171,43 @@ static enum err read_limits(const struct json *j, struct operation *op, struct e
 
 enum { REASON_BYTES_MAX = 4096 };
 
-enum err operation_read(struct arena *a, const struct json *j, struct operation *ret,
-                        struct error *e)
+static enum err read_members(struct arena *a, const struct json *j, struct operation *ret,
+                             struct error *e)
 {
-    struct json *own = NULL;
+    const struct json *arguments = json_get(j, "arguments");
 
     *ret = (struct operation){.state = OPERATION_RUNNING};
-    enum err err = json_parse(a, arena_copy(a, j->raw), &own, NULL);
-    ASSERT(err == ERR_OK); /* it was valid JSON before */
-    if (!operation_kind_parse(json_get_text(own, "verb"), &ret->kind))
+    if (!operation_kind_parse(json_get_text(j, "verb"), &ret->kind))
         return error_set(e, ERR_INVALID, "verb: expected %s", OPERATION_VERBS);
-    err = filter_read(a, json_get(own, "filter"), &ret->filter, e);
+    enum err err = filter_read(a, json_get(j, "filter"), &ret->filter, e);
     if (err != ERR_OK)
         return err;
-    ret->filter_json = json_get_raw(own, "filter");
-    ret->reason = json_get_text(own, "reason");
+    ret->filter_json = json_get_raw(j, "filter");
+    ret->reason = json_get_text(j, "reason");
     if (ret->reason.len == 0)
         return invalid(e, "a reason is required: {\"reason\": \"...\"}");
     if (ret->reason.len > REASON_BYTES_MAX)
         return invalid(e, "the reason is longer than 4096 bytes");
-    err = read_arguments(json_get(own, "arguments"), ret, e);
-    return err == ERR_OK ? read_limits(own, ret, e) : err;
+    if (arguments && arguments->raw.len > OPERATION_ARGUMENTS_MAX)
+        return error_set(e, ERR_INVALID, "arguments: expected at most %d bytes, found %zu",
+                         OPERATION_ARGUMENTS_MAX, arguments->raw.len);
+    err = read_arguments(arguments, ret, e);
+    return err == ERR_OK ? read_limits(j, ret, e) : err;
+}
+
+enum err operation_read(struct arena *a, const struct json *j, struct operation *ret,
+                        struct error *e)
+{
+    CLEANUP(arena_fini) struct arena tried = {0};
+    struct json *own = NULL;
+
+    /* Before the copy, so that nothing large is parsed a second time. */
+    enum err err = read_members(&tried, j, ret, e);
+    if (err != ERR_OK)
+        return err;
+    err = json_parse(a, arena_copy(a, j->raw), &own, NULL);
+    ASSERT(err == ERR_OK); /* it was valid JSON before */
+    return read_members(a, own, ret, e);
 }
 
 /* ---- rows ---- */

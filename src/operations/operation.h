@@ -21,6 +21,7 @@ enum {
     OPERATION_REASONS = 12,  /* kinds of refusals that are counted separately */
     OPERATION_REASON_MAX = 200,
     OPERATION_RATE_MAX = 100000,
+    OPERATION_ARGUMENTS_MAX = 68 << 10, /* bytes, as text: the data of a signal fit in */
 };
 
 /* clang-format off */

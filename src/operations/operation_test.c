@@ -52,6 +52,28 @@ static void verbs_take_the_arguments_that_they_need(void **state)
     check_refused("{\"verb\":\"retry\",\"filter\":{},\"reason\":\"r\"}", "empty");
 }
 
+static void arguments_have_a_limit(void **state)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct operation op;
+    struct error e = {0};
+    (void)state;
+
+    for (int more = 0; more < 2; more++) {
+        buf_clear(&b);
+        buf_str(&b, "{\"verb\":\"supply\"," FILTER ",\"arguments\":");
+        size_t begin = b.len;
+        buf_str(&b, "{\"step\":\"s\",\"output\":\"");
+        while (b.len - begin < (size_t)OPERATION_ARGUMENTS_MAX - 2 + (size_t)more)
+            buf_byte(&b, 'x');
+        buf_str(&b, "\"}}");
+        enum err err = read_text(&a, b.ptr, &op, &e);
+        CHECK(err == (more ? ERR_INVALID : ERR_OK), "%d: %s", more, e.text);
+    }
+    CHECK(strstr(e.text, "at most 69632 bytes, found 69633"), "%s", e.text);
+}
+
 static enum err read_signal(struct arena *a, const char *arguments, struct operation *ret,
                             struct error *e)
 {
@@ -214,6 +236,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(verbs_take_the_arguments_that_they_need),
+        cmocka_unit_test(arguments_have_a_limit),
         cmocka_unit_test(a_signal_has_a_name_and_a_value),
         cmocka_unit_test(an_operation_survives_its_row),
         cmocka_unit_test(a_signal_survives_its_row),
