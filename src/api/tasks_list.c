@@ -30,6 +30,7 @@ struct lister {
     struct tag tags[TAGS_MAX];
     struct row_page page;
     struct summary_faults *faults; /* of each row of the page */
+    struct buf text;               /* the answer */
     enum err err;
     struct error error;
 };
@@ -67,6 +68,22 @@ static struct summary_faults faults_of(struct arena *a, const struct task_row *r
     return found;
 }
 
+static void render_list(struct lister *ls)
+{
+    struct buf *b = &ls->text;
+
+    buf_clear(b);
+    json_open(b, '{');
+    json_key(b, "tasks");
+    json_open(b, '[');
+    for (size_t i = 0; i < ls->page.count; i++)
+        render_summary(b, &ls->page.rows[i], &ls->faults[i]);
+    json_close(b, ']');
+    page_next(b, ls->page.more, ls->page.next_seq);
+    json_close(b, '}');
+}
+
+/* On a thread of the store, because tags and errors of a page may have megabytes. */
 static void list_run(struct store_job *j, struct store *store)
 {
     struct lister *ls = CONTAINER_OF(j, struct lister, job);
@@ -76,22 +93,9 @@ static void list_run(struct store_job *j, struct store *store)
         ls->faults = arena_alloc(&ls->arena, ls->page.count * sizeof *ls->faults);
     for (size_t i = 0; ls->err == ERR_OK && i < ls->page.count; i++)
         ls->faults[i] = faults_of(&ls->arena, &ls->page.rows[i]);
-    j->bytes = ls->arena.total;
-}
-
-static void answer_list(struct http_request *r, const struct lister *ls)
-{
-    CLEANUP(buf_fini) struct buf b = {0};
-
-    json_open(&b, '{');
-    json_key(&b, "tasks");
-    json_open(&b, '[');
-    for (size_t i = 0; i < ls->page.count; i++)
-        render_summary(&b, &ls->page.rows[i], &ls->faults[i]);
-    json_close(&b, ']');
-    page_next(&b, ls->page.more, ls->page.next_seq);
-    json_close(&b, '}');
-    answer_json(r, 200, &b, NULL);
+    if (ls->err == ERR_OK)
+        render_list(ls);
+    j->bytes = ls->arena.total + ls->text.cap;
 }
 
 static void list_done(struct store_job *j)
@@ -103,12 +107,13 @@ static void list_done(struct store_job *j)
     if (r) {
         exchange_untie(&ls->x);
         if (ls->err == ERR_OK)
-            answer_list(r, ls);
+            answer_json_taken(r, 200, &ls->text);
         else
             answer_trouble(r, ls->err, ls->error.text);
     }
     ls->x.server->load.exchanges--;
     ls->x.server->load.reads_open--;
+    buf_fini(&ls->text);
     arena_fini(&a);
 }
 
