@@ -217,9 +217,9 @@ static void end_one(struct post *p, enum delivery_end how, int64_t after_ms, con
     p->left_count = kept;
 }
 
-/* A receiver may repeat what it was sent. Of "Bearer KEY" it may repeat the key alone. What was
- * sent decides: the secrets may have been read again since then. */
-static void hide_headers(struct transfer *t)
+/* A receiver may repeat what it was sent. Of "Bearer KEY" it may repeat the key alone. The lines of
+ * the request are looked at, because the secrets may have been read again since then. */
+static void hide_headers(const struct transfer *t, struct buf *text)
 {
     const struct curl_slist *line = t->lines;
 
@@ -228,29 +228,33 @@ static void hide_headers(struct transfer *t)
     for (; line; line = line->next) {
         struct slice value = slice_of(strchr(line->data, ':') + 2);
         const char *blank = memchr(value.ptr, ' ', value.len);
-        secret_hide(&t->head, value);
-        secret_hide(&t->body, value);
-        if (!blank)
-            continue;
-        secret_hide(&t->head, slice_of(blank + 1));
-        secret_hide(&t->body, slice_of(blank + 1));
+        secret_hide(text, value);
+        if (blank)
+            secret_hide(text, slice_of(blank + 1));
     }
 }
 
-static void describe_answer(const struct http_answer *a, struct buf *story)
+static void quote(const struct transfer *t, struct slice text, struct buf *story)
 {
-    struct slice where = answer_header(a, "location");
+    CLEANUP(buf_fini) struct buf told = {0};
 
+    if (text.len == 0)
+        return;
+    buf_slice(&told, text);
+    hide_headers(t, &told);
+    buf_str(story, ": ");
+    answer_quote(story, buf_view(&told), STORY_BODY_MAX);
+}
+
+static void describe_answer(const struct transfer *t, const struct http_answer *a,
+                            struct buf *story)
+{
     buf_fmt(story, "answered %ld", a->status);
     if (a->status >= 300 && a->status < 400) {
         buf_str(story, ", a redirect, and none is followed");
-        if (where.len > 0) {
-            buf_str(story, ": ");
-            answer_quote(story, where, STORY_BODY_MAX);
-        }
-    } else if (a->body.len > 0) {
-        buf_str(story, ": ");
-        answer_quote(story, a->body, STORY_BODY_MAX);
+        quote(t, answer_header(a, "location"), story);
+    } else {
+        quote(t, a->body, story);
     }
 }
 
@@ -260,15 +264,18 @@ static bool is_of_content(long status)
     return status == 400 || status == 413 || status == 422;
 }
 
-static void take_answer(struct post *p, const struct http_answer *a, struct buf *story)
+static void take_answer(struct post *p, const struct transfer *t, const struct http_answer *a,
+                        struct buf *story)
 {
     int64_t after = answer_retry_after(answer_header(a, "retry-after"), clock_wall_ms());
 
     after = min_i64(max_i64(after, 0), AFTER_MAX_MS);
-    describe_answer(a, story);
     if (a->status >= 200 && a->status < 300) {
         end_first(p, p->size, DELIVERED, 0, "");
-    } else if (a->status == 410) {
+        return;
+    }
+    describe_answer(t, a, story);
+    if (a->status == 410) {
         end_first(p, p->left_count, DELIVERY_REFUSED, 0, story->ptr);
     } else if (is_of_content(a->status) && p->size > 1) {
         p->size = (p->size + 1) / 2; /* halve the batch until the bad one is found */
@@ -289,17 +296,15 @@ bool post_conclude(struct post *p, struct transfer *t, CURLcode code)
     if (o.code && t->is_body_too_large && !t->is_head_too_large) {
         /* The rest of the body is not needed. */
         buf_clear(&story);
+        o.answer = (struct http_answer){0};
         (void)curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &o.answer.status); /* or 0 */
-        o.code = NULL;
-    }
-    if (o.code) {
-        end_first(p, p->left_count, o.was_sent ? DELIVERY_RETRY : DELIVERY_AWAY, 0, story.ptr);
-    } else {
-        hide_headers(t);
-        o.answer.headers = NULL;
         answer_read_head(&o.answer, buf_view(&t->head), &arena);
         o.answer.body = buf_view(&t->body);
-        take_answer(p, &o.answer, &story);
+        o.code = NULL;
     }
+    if (o.code)
+        end_first(p, p->left_count, o.was_sent ? DELIVERY_RETRY : DELIVERY_AWAY, 0, story.ptr);
+    else
+        take_answer(p, t, &o.answer, &story);
     return p->left_count == 0;
 }

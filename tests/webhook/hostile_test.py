@@ -359,6 +359,10 @@ class Hostile(unittest.TestCase):
                 self.assertEqual(end, "retry")
                 self.assertTrue(story.endswith(told), story)
 
+    def test_a_value_that_is_also_a_name_changes_no_answer(self):
+        d = self.driver(target(self.service, headers={"X-Word": "Retry-After"}))
+        self.assertEqual(d.send(f"{self.url}/s429", "named")[:2], ("retry", 120000))
+
     def test_ids_get_nothing_into_a_header(self):
         d = self.driver(target(self.service))
         self.assertEqual(d.send(f"{self.url}/good", "ö%\t\x7fx\x01webhook-evil:1")[0], "delivered")
