@@ -170,6 +170,7 @@ static void call_run(struct store_job *j, struct store *st)
         c->err = st->ops->operations->list(st, &c->query, &c->arena, &c->page, &c->error);
         if (c->err == ERR_OK)
             put_rows(c);
+        j->bytes = c->arena.total + c->text.cap;
     } else if (c->changes) {
         c->err = ERR_CONFLICT; /* the node that executes it writes as well */
         for (int i = 0; i < CHANGES_MAX && c->err == ERR_CONFLICT; i++)
